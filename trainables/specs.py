@@ -161,7 +161,7 @@ def spec_to_mapping(spec: TrialSpec) -> dict[str, Any]:
 
 
 def spec_from_mapping(mapping: Mapping[str, Any]) -> TrialSpec:
-    """The inverse of `spec_to_mapping`, for mappings that this program wrote (people's YAML: `trainables.spec_door`)."""
+    """The inverse of `spec_to_mapping`, for mappings that this program wrote (people write YAML: `spec_door`)."""
     config = dict(mapping["config"])
     config |= {
         "precision": Precision(config["precision"]),

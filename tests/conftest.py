@@ -1,0 +1,14 @@
+"""Fixtures for the whole suite."""
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real data and recorded faults beside the checkout, where there is one."""
+    folder = Path(__file__).resolve().parents[2] / "shared"
+    if not folder.is_dir():
+        pytest.skip(f"no {folder}")
+    return folder
