@@ -81,8 +81,8 @@ class PrecisionMeasurement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceFacts:
-    device: str
-    """The GPU's model name (`NVIDIA H200`), or `cpu`."""
+    device: str | None = None
+    """The GPU's model name (`NVIDIA H200`), or `cpu`; None where the trial never came to run on one."""
     compute_capability: str | None = None
     """`9.0`; None on a CPU."""
     torch_version: str | None = None
@@ -93,6 +93,8 @@ class DeviceFacts:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
     node: str | None = None
+    accelerator_ids: tuple[str, ...] = ()
+    """The GPUs that Ray assigned, by their index on the node."""
     neighbours: int | None = None
     """Most other trials of this sweep that ran on the node at the same time."""
     cpu_threads: int | None = None
@@ -138,7 +140,7 @@ class TrialOutcome:
     precision: PrecisionMeasurement | None = None
     peak_memory_bytes: int | None = None
     """Largest memory allocated on the GPU; None on a CPU."""
-    device: DeviceFacts
+    device: DeviceFacts = DeviceFacts()
     placement: Placement = Placement()
     durations: Durations = Durations()
     notes: tuple[str, ...] = ()

@@ -1,0 +1,114 @@
+"""What a trial asks of a node, how many fit at once, and what no node can ever hold."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from trainables.specs import TrainingConfig, TrialSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A node of the cluster, or a node type that an autoscaler can start."""
+
+    name: str
+    cpus: float
+    gpus: float
+    how_many: int = 1
+    """Of a node type: the most that the autoscaler starts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One trial's resources, all on one node. The first bundle holds the training process, the second its loader workers."""
+
+    cpus: float
+    """Of the training process: also its compute threads."""
+    gpus: float
+    worker_cpus: int
+
+    @property
+    def bundles(self) -> list[dict[str, float]]:
+        """As Ray's placement groups take them; an empty bundle would be refused there."""
+        training = {"CPU": self.cpus} | ({"GPU": self.gpus} if self.gpus else {})
+        return [training] + ([{"CPU": float(self.worker_cpus)}] if self.worker_cpus else [])
+
+    @property
+    def all_cpus(self) -> float:
+        return self.cpus + self.worker_cpus
+
+    def slots(self, node: Node) -> int:
+        """How many such trials run on the node (or nodes of the type) at once."""
+        by_cpu = math.floor(node.cpus / self.all_cpus)
+        by_gpu = math.floor(node.gpus / self.gpus) if self.gpus else by_cpu
+        if 0 < self.gpus < 1:
+            by_gpu = math.floor(node.gpus) * math.floor(1 / self.gpus)  # Ray never splits a request over two cards
+        return node.how_many * min(by_cpu, by_gpu)
+
+    def __str__(self) -> str:
+        gpus = f"{self.gpus:g} GPU and " if self.gpus else ""
+        return f"{gpus}{self.all_cpus:g} CPU on one node"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementPlan:
+    """Where a sweep's trials can run."""
+
+    on_gpu: bool
+    requests: Mapping[int, Request]
+    """By `num_workers`."""
+    unplaceable: Mapping[int, str]
+    """By `num_workers`: the sentence that says why no node can hold such a trial."""
+    most_at_once: int
+
+    def request(self, config: TrainingConfig) -> Request:
+        return self.requests[config.num_workers]
+
+    def unsupported_reason(self, config: TrainingConfig) -> str | None:
+        return self.unplaceable.get(config.num_workers)
+
+    def in_order(self, specs: Sequence[TrialSpec]) -> list[TrialSpec]:
+        """Trials with equal requests after one another, since Ray reuses a process only for an equal request."""
+        order = {request: index for index, request in enumerate(dict.fromkeys(self.requests.values()))}
+        placeable = [spec for spec in specs if self.unsupported_reason(spec.config) is None]
+        return sorted(placeable, key=lambda spec: order[self.request(spec.config)])
+
+
+def plan_placement(
+    specs: Sequence[TrialSpec], nodes: Sequence[Node], *, gpus_per_trial: float = 1, most_at_once: int | None = None
+) -> PlacementPlan:
+    """With GPUs: one each, the loader workers' CPUs beside it. Without: all CPUs of the largest node, one trial at a time."""
+    worker_counts = sorted({spec.config.num_workers for spec in specs})
+    if not any(node.gpus for node in nodes):
+        cpus = max((node.cpus for node in nodes), default=0)
+        if cpus < 1:
+            reason = "no node of the cluster has a CPU to run it; start nodes that have"
+            return PlacementPlan(
+                on_gpu=False, requests={}, unplaceable=dict.fromkeys(worker_counts, reason), most_at_once=0
+            )
+        request = Request(cpus=cpus, gpus=0, worker_cpus=0)
+        return PlacementPlan(
+            on_gpu=False, requests=dict.fromkeys(worker_counts, request), unplaceable={}, most_at_once=1
+        )
+    requests = {count: Request(cpus=1, gpus=gpus_per_trial, worker_cpus=count) for count in worker_counts}
+    slots = {count: sum(request.slots(node) for node in nodes) for count, request in requests.items()}
+    unplaceable = {count: _refusal(requests[count], nodes) for count in worker_counts if not slots[count]}
+    placeable = {count: requests[count] for count in worker_counts if slots[count]}
+    most = max((slots[count] for count in placeable), default=0)
+    if placeable and slots[max(placeable)] == most:
+        placeable = dict.fromkeys(placeable, placeable[max(placeable)])  # one request for all: one process serves all
+    return PlacementPlan(
+        on_gpu=True,
+        requests=placeable,
+        unplaceable=unplaceable,
+        most_at_once=min(most, most_at_once) if most_at_once else most,
+    )
+
+
+def _refusal(request: Request, nodes: Sequence[Node]) -> str:
+    have = "; ".join(f"{node.name}: {node.gpus:g} GPU, {node.cpus:g} CPU" for node in nodes[:4])
+    more = f"; and {len(nodes) - 4} more" if len(nodes) > 4 else ""
+    return (
+        f"no node can hold it: it asks for {request} (1 for training, {request.worker_cpus} for num_workers), and the "
+        f"cluster has {have}{more}; lower num_workers, or add nodes with more CPUs per GPU"
+    )
