@@ -34,7 +34,7 @@ class Cluster:
 
 @contextmanager
 def ray_cluster(address: str | None, *, sweep_name: str) -> Iterator[Cluster]:
-    """A fresh local Ray, or the one at `address`; a local one ends with the block. Raises `InputError` if none answers."""
+    """A fresh local Ray, which ends with the block, or the one at `address`. Raises `InputError` if none answers."""
     _quiet_environment()
     options: dict[str, Any] = {
         "log_to_driver": False,
@@ -105,7 +105,7 @@ def _quiet_environment() -> None:
 
 
 def _nodes() -> Iterator[Node]:
-    for entry in ray.nodes():
+    for entry in ray.nodes():  # type: ignore[no-untyped-call]
         if entry["Alive"]:
             has = entry["Resources"]
             yield Node(name=entry["NodeManagerHostname"], cpus=has.get("CPU", 0.0), gpus=has.get("GPU", 0.0))

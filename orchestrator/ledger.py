@@ -93,6 +93,6 @@ class Ledger:
 
 def record_name(outcome: TrialOutcome) -> str:
     """The record's key (trial, replicate, device model), its segment and its attempt, as a file name."""
-    device = re.sub(r"[^a-z0-9]+", "-", outcome.device.device.lower()).strip("-") or "unknown"
+    device = re.sub(r"[^a-z0-9]+", "-", (outcome.device.device or "unknown").lower()).strip("-") or "other"
     spec = outcome.spec
     return f"{spec.trial_id}-r{spec.replicate}-{device}-e{outcome.segment_end}-a{outcome.attempts}.json"

@@ -20,7 +20,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One trial's resources, all on one node. The first bundle holds the training process, the second its loader workers."""
+    """One trial's resources, all on one node: a bundle for the training process, another for its loader workers."""
 
     cpus: float
     """Of the training process: also its compute threads."""
@@ -77,7 +77,7 @@ class PlacementPlan:
 def plan_placement(
     specs: Sequence[TrialSpec], nodes: Sequence[Node], *, gpus_per_trial: float = 1, most_at_once: int | None = None
 ) -> PlacementPlan:
-    """With GPUs: one each, the loader workers' CPUs beside it. Without: all CPUs of the largest node, one trial at a time."""
+    """With GPUs: one each and its loader workers' CPUs. Without: all CPUs of the largest node, one trial at a time."""
     worker_counts = sorted({spec.config.num_workers for spec in specs})
     if not any(node.gpus for node in nodes):
         cpus = max((node.cpus for node in nodes), default=0)

@@ -1,0 +1,40 @@
+"""Ctrl-C and SIGTERM: the first asks the sweep to end in order, the second ends it at once."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+INTERRUPTED_EXIT_CODE = 130
+
+
+class Interruption:
+    """Whether the sweep was asked to end."""
+
+    def __init__(self) -> None:
+        self.requested = False
+
+    def handle(self, signum: int, frame: FrameType | None) -> None:
+        if self.requested:
+            sys.stderr.write("stopped at once; what was finished is stored\n")
+            sys.stderr.flush()
+            os._exit(INTERRUPTED_EXIT_CODE)
+        self.requested = True
+        sys.stderr.write("\nending: what is finished is stored; once more to stop at once\n")
+
+
+@contextmanager
+def interruptible() -> Iterator[Interruption]:
+    """Both signals are caught within the block; Ray's own handlers, which abort, are put back afterwards."""
+    interruption = Interruption()
+    before: dict[int, Callable[[int, FrameType | None], Any] | int | None] = {
+        signum: signal.signal(signum, interruption.handle) for signum in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield interruption
+    finally:
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
