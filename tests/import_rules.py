@@ -151,7 +151,7 @@ def unused_permissions(document: str, sources: Mapping[str, Source]) -> list[str
     for modules, allowed in read_rows(document):
         present = [name for name in modules if name in sources]
         used = {library for name in present for library in libraries(sources[name].anywhere) | heavy(name, sources)}
-        found += [f"{', '.join(present)} may import {library} and does not" for library in sorted(allowed - used)]
+        found += [f"{', '.join(modules)} may import {library} and does not" for library in sorted(allowed - used)]
     return found
 
 

@@ -3,6 +3,7 @@
 import os
 import uuid
 from pathlib import Path
+from urllib.parse import quote
 
 from pyarrow import fs
 
@@ -30,11 +31,16 @@ class Storage:
             raise InputError(
                 f"storage {location}: cannot be opened ({error}); give a folder, or a URI such as s3://bucket/runs"
             ) from error
+        if not root.strip("/"):
+            raise InputError(f"storage {location}: names no folder; give one, such as s3://bucket/runs")
         return cls(filesystem, root, location)
 
     def folder(self, name: str) -> "Storage":
         """The folder `name` inside this one; it need not exist yet."""
-        return Storage(self._filesystem, self._path(name), f"{self.location.rstrip('/')}/{name}")
+        if "://" not in self.location:
+            return Storage(self._filesystem, self._path(name), f"{self.location.rstrip('/')}/{name}")
+        place, mark, options = self.location.partition("?")
+        return Storage(self._filesystem, self._path(name), f"{place.rstrip('/')}/{quote(name)}{mark}{options}")
 
     @property
     def is_local(self) -> bool:
@@ -52,7 +58,13 @@ class Storage:
         if self.is_local:
             _write_local(Path(self._path(name)), data)
             return
-        with self._filesystem.open_output_stream(self._path(name)) as stream:
+        path = self._path(name)
+        try:
+            stream = self._filesystem.open_output_stream(path)
+        except FileNotFoundError:  # a file system that has folders, unlike an object store
+            self._filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+            stream = self._filesystem.open_output_stream(path)
+        with stream:
             stream.write(data)
 
     def read(self, name: str) -> bytes:
