@@ -5,7 +5,8 @@ import subprocess
 import sys
 
 import pytest
-from import_rules import (
+
+from tests.import_rules import (
     HEAVY,
     PACKAGES,
     ROOT,

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_specs import SPEC, specs
 
+from tests.test_specs import SPEC, specs
 from trainables.outcomes import (
     CompileMeasurement,
     DeviceFacts,
