@@ -33,8 +33,13 @@ class Cluster:
 
 
 @contextmanager
-def ray_cluster(address: str | None, *, sweep_name: str) -> Iterator[Cluster]:
-    """A fresh local Ray, which ends with the block, or the one at `address`. Raises `InputError` if none answers."""
+def ray_cluster(
+    address: str | None, *, sweep_name: str, num_cpus: int | None = None, num_gpus: int | None = None
+) -> Iterator[Cluster]:
+    """A fresh local Ray, which ends with the block, or the one at `address`. Raises `InputError` if none answers.
+
+    `num_cpus` and `num_gpus` declare what a local Ray has; None: what the machine has.
+    """
     _quiet_environment()
     options: dict[str, Any] = {
         "log_to_driver": False,
@@ -44,6 +49,8 @@ def ray_cluster(address: str | None, *, sweep_name: str) -> Iterator[Cluster]:
     }
     if address is None:
         options |= {
+            "num_cpus": num_cpus,
+            "num_gpus": num_gpus,
             "address": "local",  # never a stranger's cluster that happens to run on the machine
             "include_dashboard": True,
             "dashboard_host": "127.0.0.1",

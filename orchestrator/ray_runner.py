@@ -33,6 +33,7 @@ def run_on_ray(
     sweep_name: str,
     trial_timeout_seconds: float | None,
     should_stop: Callable[[], bool],
+    trainable: type[tune.Trainable] = TrialTrainable,
 ) -> None:
     """Returns when the strategy is done, or soon after `should_stop` says so; the ledger then has every outcome."""
 
@@ -56,7 +57,7 @@ def run_on_ray(
     callback = SweepCallback(coordinator, searcher, trial_timeout_seconds)
     with tempfile.TemporaryDirectory(prefix="sweep-tune-") as beside:
         tune.Tuner(
-            tune.with_resources(TrialTrainable, resources_of),
+            tune.with_resources(trainable, resources_of),
             tune_config=tune.TuneConfig(
                 search_alg=searcher,
                 num_samples=-1,
