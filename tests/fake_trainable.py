@@ -1,4 +1,4 @@
-"""A trainable with the protocol of `TrialTrainable` and no torch: what it does is written in the spec's `model_args`."""
+"""A trainable with the protocol of `TrialTrainable` and no torch; a spec's `model_args` say what it does."""
 
 import os
 import signal
