@@ -8,11 +8,13 @@ from typing import Any
 
 from trainables.errors import InputError
 from trainables.outcomes import TrialOutcome, outcome_from_json, outcome_to_json
+from trainables.specs import TrialSpec
 from trainables.storage import Storage
 
 OUTCOMES = "outcomes"
 SPACE = "space.yaml"
 ENVIRONMENT = "environment.json"
+CHECKPOINTS = "checkpoints"
 
 logger = logging.getLogger(__name__)
 
@@ -89,6 +91,12 @@ class Ledger:
             return {}
         environment: dict[str, Any] = json.loads(self.storage.read(ENVIRONMENT))
         return environment
+
+
+def checkpoint_folder(spec: TrialSpec) -> str:
+    """Of one trial and replicate, within the run's folder."""
+    replicate = f"-r{spec.replicate}" if spec.replicate else ""
+    return f"{CHECKPOINTS}/{spec.trial_id}{replicate}"
 
 
 def record_name(outcome: TrialOutcome) -> str:

@@ -12,17 +12,15 @@ from ray.tune import Callback, PlacementGroupFactory
 from ray.tune.experiment import Trial
 
 from orchestrator.coordinator import Coordinator
-from orchestrator.ledger import Ledger
+from orchestrator.ledger import Ledger, checkpoint_folder
 from orchestrator.placement import PlacementPlan
 from orchestrator.strategy import Segment
 from orchestrator.tune_searcher import StrategySearcher
 from trainables.outcomes import DeviceFacts, TrialStatus, outcome_from_mapping
-from trainables.specs import TrialSpec, spec_from_mapping, spec_to_mapping
+from trainables.specs import spec_from_mapping, spec_to_mapping
 from trainables.tune_trainable import TrialTrainable
 
 logger = logging.getLogger(__name__)
-
-CHECKPOINTS = "checkpoints"
 
 
 def run_on_ray(
@@ -45,6 +43,7 @@ def run_on_ray(
             "checkpoints": ledger.storage.folder(checkpoint_folder(segment.spec)).location,
             "working_folder": str(Path.cwd()),
             "cpu_threads": int(placement.request(segment.spec.config).cpus),
+            "gpus": placement.request(segment.spec.config).gpus,
         }
 
     def resources_of(config: dict[str, Any]) -> PlacementGroupFactory:
@@ -151,11 +150,6 @@ class _StopWhen(tune.Stopper):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_StopWhen, (bool,))  # pickled for a restoration that never comes
-
-
-def checkpoint_folder(spec: TrialSpec) -> str:
-    replicate = f"-r{spec.replicate}" if spec.replicate else ""
-    return f"{CHECKPOINTS}/{spec.trial_id}{replicate}"
 
 
 def _readable_name(trial: Trial) -> str:

@@ -26,7 +26,7 @@ class TrialEndedBadlyError(Exception):
 
 
 class TrialTrainable(tune.Trainable):
-    """The config has `segment` (spec, end, attempt), `sweep`, `checkpoints`, `working_folder` and `cpu_threads`.
+    """The config has `segment` (spec, end, attempt), `sweep`, `checkpoints`, `working_folder`, `cpu_threads` and `gpus`.
 
     The first `step` only says where it runs; torch is imported there, on the worker.
     """
@@ -57,6 +57,7 @@ class TrialTrainable(tune.Trainable):
         self._trial = None
         if update.status not in REUSABLE_AFTER:
             self._ended_badly = update.status.value
+        update = dataclasses.replace(update, notes=(*update.notes, *self._placement_notes(update)))
         return {"outcome": outcome_to_mapping(update), "done": self._ended_badly is None}
 
     def cleanup(self) -> None:
@@ -84,6 +85,14 @@ class TrialTrainable(tune.Trainable):
             "accelerator_ids": [str(i) for i in ray.get_runtime_context().get_accelerator_ids().get("GPU", [])],
             "device": dataclasses.asdict(device_facts()),
         }
+
+    def _placement_notes(self, outcome: TrialOutcome) -> list[str]:
+        gpus = self._asked["gpus"]
+        if gpus and outcome.device.device == "cpu":
+            return ["Ray assigned it a GPU that torch does not see in the worker: it ran on the CPU"]
+        if 0 < gpus < 1:
+            return [f"it shared its GPU (it asked for {gpus:g} of one): its speed depends on what ran beside it"]
+        return []
 
     def _start(self) -> "Trial":
         from trainables.checkpoints import Checkpoints

@@ -1,0 +1,60 @@
+"""The end of a sweep: its report in every form, in the run's folder, and the checkpoints that are kept."""
+
+from typing import Any
+
+from orchestrator import html_report, markdown_report
+from orchestrator.answer import RunReport
+from orchestrator.ledger import Ledger, checkpoint_folder
+from orchestrator.results_table import best_yaml, write_results
+from orchestrator.strategy import RetryPolicy
+
+
+def conclude(report: RunReport, ledger: Ledger, *, keep_checkpoints: str, retries: RetryPolicy) -> None:
+    """Writes results, leaderboard, report and the winner; then deletes the checkpoints that nobody asked to keep."""
+    write_results(report, ledger.storage)
+    ledger.storage.write("leaderboard.md", markdown_report.render(report).encode())
+    ledger.storage.write("report.html", html_report.render(report).encode())
+    winner = best_yaml(report)
+    if winner is not None:
+        ledger.storage.write("best.yaml", winner.encode())
+    else:
+        ledger.storage.delete("best.yaml")  # of an earlier conclusion of this run
+    if keep_checkpoints != "all":
+        _delete_checkpoints(report, ledger, keep_winner=keep_checkpoints == "winner", retries=retries)
+
+
+def _delete_checkpoints(report: RunReport, ledger: Ledger, *, keep_winner: bool, retries: RetryPolicy) -> None:
+    """Those of unfinished trials, and of trials that will be tried again, always stay: they are where to continue."""
+    kept = set()
+    if keep_winner and report.winner is not None:
+        kept = {checkpoint_folder(result.outcome.spec) for result in report.winner.results}
+    for result in report.results:
+        folder = checkpoint_folder(result.outcome.spec)
+        if folder not in kept and not retries.has_tries_left(result.outcome):
+            ledger.storage.delete_folder(folder)
+
+
+def machine_readable(report: RunReport, *, run: str, exit_code: int) -> dict[str, Any]:
+    """What `--json` prints: plain values, no NaN."""
+    winner = report.winner
+    counts: dict[str, int] = {}
+    for result in report.results:
+        status = result.outcome.status.value
+        counts[status] = counts.get(status, 0) + 1
+    document: dict[str, Any] = {
+        "run": run,
+        "exit_code": exit_code,
+        "statuses": counts,
+        "not_run": [{"trial_id": spec.trial_id, "replicate": spec.replicate} for spec in report.not_run],
+        "winner": None,
+    }
+    if winner is not None:
+        spec = winner.results[0].outcome.spec
+        document["winner"] = {
+            "trial_id": spec.trial_id,
+            "label": spec.label,
+            "accuracy": winner.accuracy,
+            "images_per_second": winner.rate.images_per_second if winner.rate else None,
+            "tied_with": len(report.answers[0].tied),
+        }
+    return document

@@ -1,0 +1,65 @@
+"""What a sweep would do, in words: every trial, what it asks for, and its cost where an earlier run can tell it."""
+
+from collections.abc import Iterable, Mapping
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from orchestrator.ledger import SPACE, Ledger
+from orchestrator.live import duration_text
+from orchestrator.placement import PlacementPlan
+from orchestrator.planning import Plan
+from trainables.errors import InputError
+from trainables.outcomes import TrialStatus
+from trainables.specs import TrialSpec
+from trainables.storage import Storage
+
+
+def earlier_costs(location: str) -> dict[str, float]:
+    """Seconds of each trial that completed in an earlier run of this storage, by trial id."""
+    try:
+        storage = Storage.open(location)
+        names = storage.folders()
+    except (InputError, OSError):
+        return {}
+    costs = {}
+    for name in names:
+        if storage.has(f"{name}/{SPACE}"):
+            for outcome in Ledger(storage.folder(name)).outcomes():
+                if outcome.status is TrialStatus.COMPLETED:
+                    costs[outcome.spec.trial_id] = outcome.durations.trial_seconds
+    return costs
+
+
+def print_plan(plan: Plan, placement: PlacementPlan | None, costs: Mapping[str, float], console: Console) -> None:
+    """`placement` is None where no cluster was asked."""
+    answered = {(outcome.spec.trial_id, outcome.spec.replicate) for outcome in plan.known}
+    table = Table(box=None, pad_edge=False)
+    for heading in ("trial", "configuration", "asks for", "seconds"):
+        table.add_column(heading, no_wrap=True, justify="right" if heading == "seconds" else "left")
+    for spec in plan.specs:
+        cost = costs.get(spec.trial_id)
+        done = "done" if (spec.trial_id, spec.replicate) in answered else None
+        asks = done or _asks(spec, placement)
+        table.add_row(spec.trial_id, Text(spec.label), Text(asks), "–" if cost is None else f"{cost:.1f}")
+    console.print(table)
+    console.print(f"{plan.description}, {len(plan.specs)} trials; {total_cost(plan.specs, costs)}", soft_wrap=True)
+
+
+def total_cost(specs: Iterable[TrialSpec], costs: Mapping[str, float]) -> str:
+    trials = list(specs)
+    known = [costs[spec.trial_id] for spec in trials if spec.trial_id in costs]
+    if not known:
+        return "no earlier run in the storage tells their cost"
+    if len(known) < len(trials):
+        return f"earlier runs tell the cost of {len(known)} of them: {duration_text(sum(known))}"
+    return f"{duration_text(sum(known))} of trials, by earlier runs in the storage"
+
+
+def _asks(spec: TrialSpec, placement: PlacementPlan | None) -> str:
+    if placement is None:
+        workers = spec.config.num_workers
+        return f"1 GPU and {1 + workers} CPU on one node; with no GPU all its CPUs"
+    reason = placement.unsupported_reason(spec.config)
+    return f"unsupported: {reason}" if reason else str(placement.request(spec.config))

@@ -1,0 +1,194 @@
+"""From what was typed to the trials that are wanted: a new run, or an earlier one continued."""
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from orchestrator.ledger import SPACE, Ledger
+from orchestrator.search_space import SearchSpace, load_space, parse_space
+from trainables.entries import code_fingerprint, data_fingerprint
+from trainables.errors import InputError
+from trainables.outcomes import TrialOutcome
+from trainables.specs import TrialSpec
+
+DEFAULT_SPACE = "quick"
+DEFAULT_NUM_SAMPLES = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What the command line asked for; None where it said nothing."""
+
+    space: str | None = None
+    overrides: Sequence[str] = ()
+    seed: int | None = None
+    search: str | None = None
+    num_samples: int | None = None
+    repeats: int | None = None
+    storage: str = "runs"
+    name: str | None = None
+    resume: str | None = None
+    extend: bool = False
+    accept_changed_code: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The trials of a run, in order, and what is known of them already."""
+
+    name: str
+    space: SearchSpace
+    specs: tuple[TrialSpec, ...]
+    description: str
+    """How many configurations and trials, merged duplicates and exclusions, in words."""
+    asked: dict[str, Any]
+    """What a resumption needs to plan the same again, as plain values."""
+    ledger: Ledger | None
+    """Of the run that is continued; None for a new one."""
+    known: tuple[TrialOutcome, ...] = ()
+
+
+def make_plan(request: Request) -> Plan:
+    """Raises `InputError` for a space that cannot be read, or one that a resumption may not change."""
+    if request.resume is not None:
+        return _continued(request, request.resume)
+    space = load_space(request.space or DEFAULT_SPACE, overrides=request.overrides, seed=request.seed)
+    source = (request.space or DEFAULT_SPACE).rsplit("/", 1)[-1].removesuffix(".yaml").removesuffix(".yml")
+    name = request.name or f"{source}-{datetime.now():%Y%m%d-%H%M%S}"
+    asked = _asked(request, {}, space) | _fingerprints(space)
+    return _planned(space, asked, name=name, ledger=None)
+
+
+def create_ledger(plan: Plan, storage: str) -> Ledger:
+    """The run's folder with its space in it: the one continued, or a new one."""
+    ledger = plan.ledger or Ledger.create(storage, plan.name)
+    ledger.write_space(plan.space.to_yaml())
+    return ledger
+
+
+def _continued(request: Request, resume: str) -> Plan:
+    ledger = Ledger.open(resume)
+    before = ledger.environment().get("asked", {})
+    stored = parse_space(ledger.space_yaml(), name=f"{ledger.storage.location}/{SPACE}")
+    if request.space is not None:
+        space = load_space(request.space, overrides=request.overrides, seed=request.seed)
+    else:
+        space = parse_space(
+            ledger.space_yaml(),
+            name=f"{ledger.storage.location}/{SPACE}",
+            overrides=request.overrides,
+            seed=request.seed,
+        )
+    asked = _asked(request, before, space) | _fingerprints(space)
+    _refuse_changed_space(request, resume, stored, space, before, asked)
+    asked |= _accepted_fingerprints(request, resume, stored, space, before, asked)
+    name = ledger.storage.location.rstrip("/").rsplit("/", 1)[-1]
+    return _planned(space, asked, name=name, ledger=ledger)
+
+
+def _asked(request: Request, before: dict[str, Any], space: SearchSpace) -> dict[str, Any]:
+    search = request.search or before.get("search") or ("random" if space.is_random else "grid")
+    if search == "grid" and space.is_random:
+        raise InputError(
+            "--search grid: a knob of the space is a distribution, which has no grid; "
+            "give --search random, or list the knob's values"
+        )
+    samples = request.num_samples or before.get("num_samples") or DEFAULT_NUM_SAMPLES
+    return {
+        "search": search,
+        "num_samples": samples if search == "random" else None,
+        "repeats": request.repeats or before.get("repeats") or 1,
+    }
+
+
+def _fingerprints(space: SearchSpace) -> dict[str, Any]:
+    return {
+        "code_fingerprint": code_fingerprint([space.model, space.dataset]),
+        "data_fingerprint": data_fingerprint(space.dataset, space.dataset_args),
+    }
+
+
+def _refuse_changed_space(
+    request: Request,
+    resume: str,
+    stored: SearchSpace,
+    space: SearchSpace,
+    before: dict[str, Any],
+    asked: dict[str, Any],
+) -> None:
+    if request.extend:
+        return
+    changes = [
+        line.rstrip("\n")
+        for line in difflib.unified_diff(
+            stored.to_yaml().splitlines(), space.to_yaml().splitlines(), "the run's space", "now", lineterm="", n=1
+        )
+    ]
+    changes += [
+        f"--{key.replace('_', '-')} was {before[key]}, now {asked[key]}"
+        for key in ("search", "num_samples", "repeats")
+        if key in before and before[key] != asked[key]
+    ]
+    if changes:
+        raise InputError(
+            f"--resume {resume}: the space is not the one that this run began with; add --extend to run what is new "
+            "beside what is there, or leave the change out:\n  " + "\n  ".join(changes)
+        )
+
+
+def _accepted_fingerprints(
+    request: Request,
+    resume: str,
+    stored: SearchSpace,
+    space: SearchSpace,
+    before: dict[str, Any],
+    asked: dict[str, Any],
+) -> dict[str, Any]:
+    """The earlier fingerprints, where a change was accepted: earlier answers then stay answers."""
+    same_entries = (stored.model, stored.dataset, stored.dataset_args) == (
+        space.model,
+        space.dataset,
+        space.dataset_args,
+    )
+    if not same_entries or "code_fingerprint" not in before:
+        return {}
+    keys = ("code_fingerprint", "data_fingerprint")
+    changed = [key.split("_")[0] for key in keys if before[key] != asked[key]]
+    if changed and not request.accept_changed_code:
+        raise InputError(
+            f"--resume {resume}: the {' and '.join(changed)} of {space.model} and {space.dataset} changed since this "
+            "run began, so old and new answers would not compare; add --accept-changed-code to keep the old answers, "
+            "or start a new run"
+        )
+    return {key: before[key] for key in keys}
+
+
+def _planned(space: SearchSpace, asked: dict[str, Any], *, name: str, ledger: Ledger | None) -> Plan:
+    notes: list[str] = []
+    if asked["search"] == "random":
+        drawn = [space.sample(index) for index in range(asked["num_samples"])]
+        configs = tuple(dict.fromkeys(drawn))
+        merged, excluded = len(drawn) - len(configs), 0
+    else:
+        grid = space.grid()
+        configs, merged, excluded = grid.configs, grid.merged_duplicates, grid.excluded_by_constraints
+    if merged:
+        notes.append(f"{merged} duplicates merged")
+    if excluded:
+        notes.append(f"{excluded} excluded by constraints")
+    specs = tuple(
+        space.spec(
+            config,
+            replicate=replicate,
+            code_fingerprint=asked["code_fingerprint"],
+            data_fingerprint=asked["data_fingerprint"],
+        )
+        for replicate in range(asked["repeats"])
+        for config in configs
+    )
+    times = f" × {asked['repeats']} repeats" if asked["repeats"] > 1 else ""
+    described = f"{len(configs)} configurations{times}" + (f" ({', '.join(notes)})" if notes else "")
+    known = tuple(ledger.outcomes()) if ledger else ()
+    return Plan(name=name, space=space, specs=specs, description=described, asked=asked, ledger=ledger, known=known)

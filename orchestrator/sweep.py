@@ -1,0 +1,179 @@
+"""The command line `python -m orchestrator.sweep`: a sweep, from its search space to its report."""
+
+import json
+import logging
+import sys
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+
+from orchestrator.answer import RunReport, build_report
+from orchestrator.conclusion import conclude, machine_readable
+from orchestrator.coordinator import Coordinator
+from orchestrator.interruption import INTERRUPTED_EXIT_CODE, Interruption, interruptible
+from orchestrator.ledger import Ledger
+from orchestrator.live import view_for
+from orchestrator.placement import PlacementPlan, plan_placement
+from orchestrator.plan_report import earlier_costs, print_plan
+from orchestrator.planning import Plan, create_ledger, make_plan
+from orchestrator.strategy import BudgetedStrategy, PlannedStrategy, Strategy
+from orchestrator.sweep_options import Options, options_of, with_parameters
+from orchestrator.terminal_report import render
+from trainables.errors import InputError
+from trainables.outcomes import TrialOutcome, TrialStatus
+
+if TYPE_CHECKING:
+    from orchestrator.cluster import Cluster
+
+WRONG_INPUT_EXIT_CODE = 2
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@with_parameters
+def main(**given: Any) -> None:
+    """Run a sweep over the search space SPACE (a YAML file, or the name of a ready one) [quick]."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
+    plan_only = given.pop("plan_only")
+    try:
+        options = options_of(given)
+        plan = make_plan(options.request)
+        code = _show_plan(plan, options) if plan_only else _sweep(plan, options)
+    except InputError as error:
+        for message in error.messages:
+            click.echo(f"error: {message}", err=True)
+        sys.exit(WRONG_INPUT_EXIT_CODE)
+    sys.exit(code)
+
+
+def _show_plan(plan: Plan, options: Options) -> int:
+    placement = None
+    if options.address is not None:
+        from orchestrator.cluster import ray_cluster  # here: a plan without --address must not import Ray
+
+        with ray_cluster(options.address, sweep_name=plan.name) as cluster:
+            placement = _placement(plan, options, cluster)
+    print_plan(plan, placement, earlier_costs(options.request.storage), Console(soft_wrap=True))
+    return 0
+
+
+def _sweep(plan: Plan, options: Options) -> int:
+    from orchestrator.cluster import environment, ray_cluster  # here: Ray is imported only where it runs
+
+    console = Console(quiet=options.quiet)
+    with ray_cluster(options.address, sweep_name=plan.name) as cluster, interruptible() as interruption:
+        placement = _placement(plan, options, cluster)
+        ledger = create_ledger(plan, options.request.storage)
+        ledger.write_environment(environment(cluster, sys.argv) | {"asked": plan.asked})
+        _announce(plan, placement, cluster, ledger, console)
+        coordinator = _coordinate(plan, options, placement, ledger, console, interruption)
+    outcomes = ledger.outcomes()
+    report = build_report(
+        outcomes,
+        not_run=coordinator.not_run(),
+        rank_by=options.rank_by,
+        accuracy_tolerance=options.accuracy_tolerance,
+        environment=ledger.environment(),
+    )
+    conclude(report, ledger, keep_checkpoints=options.keep_checkpoints, retries=options.retries)
+    render(report, Console(), run=ledger.storage.location)
+    return _exit(report, outcomes, ledger, options, interrupted=interruption.requested)
+
+
+def _placement(plan: Plan, options: Options, cluster: "Cluster") -> PlacementPlan:
+    if options.require_gpu and not cluster.gpus:
+        raise InputError(
+            "--require-gpu: the cluster has no GPU "
+            f"({'; '.join(f'{node.name}: {node.cpus:g} CPU' for node in cluster.nodes)}); "
+            "start Ray on a machine with GPUs and give its --address, or leave --require-gpu out to run on the CPU"
+        )
+    return plan_placement(
+        plan.specs, cluster.nodes, gpus_per_trial=options.gpus_per_trial, most_at_once=options.max_concurrent
+    )
+
+
+def _announce(plan: Plan, placement: PlacementPlan, cluster: "Cluster", ledger: Ledger, console: Console) -> None:
+    if placement.on_gpu:
+        where = f"up to {placement.most_at_once} at once, one GPU each ({cluster.gpus:g} in the cluster)"
+    else:
+        cpus = max((node.cpus for node in cluster.nodes), default=0)
+        where = f"no GPU in the cluster, so on the CPU, one trial at a time with all {cpus:g} cores"
+    console.print(f"sweep {plan.name}: {plan.description}, {where}", soft_wrap=True, markup=False, highlight=False)
+    console.print(f"run folder {ledger.storage.location}", soft_wrap=True, markup=False, highlight=False)
+    if cluster.dashboard:
+        console.print(f"Ray dashboard {cluster.dashboard}", soft_wrap=True, markup=False, highlight=False)
+
+
+def _coordinate(
+    plan: Plan,
+    options: Options,
+    placement: PlacementPlan,
+    ledger: Ledger,
+    console: Console,
+    interruption: Interruption,
+) -> Coordinator:
+    from orchestrator.ray_runner import run_on_ray
+
+    retries = options.retries
+    known = [*plan.known, *_record_unplaceable(plan, placement, ledger)]
+    strategy: Strategy = PlannedStrategy.of(placement.in_order(plan.specs), retries)
+    budget = options.max_gpu_hours
+    strategy = BudgetedStrategy(inner=strategy, gpu_seconds=budget * 3600 if budget else None)
+    view = view_for(quiet=options.quiet, console=console)
+    coordinator = Coordinator(
+        ledger=ledger, strategy=strategy, retries=retries, known=known, view=view, clock=time.monotonic
+    )
+
+    def should_stop() -> bool:
+        over = options.time_budget is not None and coordinator.elapsed_seconds >= options.time_budget
+        return interruption.requested or over
+
+    try:
+        if coordinator.not_run():
+            run_on_ray(
+                coordinator,
+                placement,
+                ledger,
+                sweep_name=plan.name,
+                trial_timeout_seconds=options.trial_timeout,
+                should_stop=should_stop,
+            )
+    finally:
+        view.close()
+    return coordinator
+
+
+def _record_unplaceable(plan: Plan, placement: PlacementPlan, ledger: Ledger) -> list[TrialOutcome]:
+    """What no node can hold is an outcome before the sweep starts, never a trial that waits for ever."""
+    answered = {(outcome.spec.trial_id, outcome.spec.replicate) for outcome in plan.known}
+    recorded = []
+    for spec in plan.specs:
+        reason = placement.unsupported_reason(spec.config)
+        if reason is not None and (spec.trial_id, spec.replicate) not in answered:
+            outcome = TrialOutcome(
+                spec=spec,
+                status=TrialStatus.UNSUPPORTED,
+                status_reason=reason,
+                finished_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            )
+            ledger.record(outcome)
+            recorded.append(outcome)
+    return recorded
+
+
+def _exit(
+    report: RunReport, outcomes: list[TrialOutcome], ledger: Ledger, options: Options, *, interrupted: bool
+) -> int:
+    completed = any(outcome.status is TrialStatus.COMPLETED for outcome in outcomes)
+    code = INTERRUPTED_EXIT_CODE if interrupted else 0 if completed else 1
+    if interrupted:
+        click.echo(f"continue with: python -m orchestrator.sweep --resume {ledger.storage.location}")
+    if options.as_json:
+        click.echo(json.dumps(machine_readable(report, run=ledger.storage.location, exit_code=code), allow_nan=False))
+    return code
+
+
+if __name__ == "__main__":
+    main()
