@@ -1,0 +1,144 @@
+"""The words for each kind of finding: what the numbers show, and what to do next."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from orchestrator.findings import Finding, FindingKind
+from orchestrator.wording import number, one_line, percent, plural, points, ratio, seconds, signed_points, some_of
+
+MOST_TRIALS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingWords:
+    sentence: str
+    advice: str
+    """Empty where there is nothing to do."""
+    trials: str
+    """Labels of the trials that it is about; empty where it is about all."""
+
+
+def finding_words(finding: Finding) -> FindingWords:
+    sentence, advice = _WORDS[finding.kind]
+    evidence = {name: _formatted(name, value) for name, value in finding.evidence.items()}
+    count = finding.evidence.get("count", 0)
+    evidence["trials"] = plural(int(count), "trial")
+    evidence["configurations_counted"] = plural(int(count), "configuration")
+    labels = list(dict.fromkeys(result.outcome.spec.label for result in finding.results))
+    return FindingWords(
+        sentence=sentence.format_map(evidence),
+        advice=advice.format_map(evidence),
+        trials=some_of(labels, MOST_TRIALS),
+    )
+
+
+def _formatted(name: str, value: float | int | str) -> str:
+    if isinstance(value, str):
+        return one_line(value)
+    if name in _FORMATS:
+        return _FORMATS[name](value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
+
+
+_FORMATS: Mapping[str, Callable[[float], str]] = {
+    "accuracy": percent,
+    "chance_accuracy": percent,
+    "accuracy_change": signed_points,
+    "scaled_accuracy_change": signed_points,
+    "accuracy_tolerance": points,
+    "sampling_error": points,
+    "reach": points,
+    "speedup": ratio,
+    "worst_speedup": ratio,
+    "window_sd": percent,
+    "error_sd": percent,
+    "between_sd": percent,
+    "compile_seconds": seconds,
+    "break_even_epochs": number,
+    "final_loss": number,
+    "chance_loss": number,
+}
+
+_WORDS: Mapping[FindingKind, tuple[str, str]] = {
+    FindingKind.LEARNED_NOTHING: (
+        "{trials} learned nothing: accuracy {accuracy} is that of guessing ({chance_accuracy}), and the loss "
+        "{final_loss} that of ln(classes) = {chance_loss}; the highest lr among them is {lr}.",
+        "Lower lr, or train for longer. They are ranked last.",
+    ),
+    FindingKind.SEEDS_NOT_COMPLETED: (
+        "{configurations_counted} that are ranked did not complete from every seed, such as {configuration}: "
+        "{unfinished} of {runs} runs did not.",
+        "Read why under what was not ranked, before relying on it.",
+    ),
+    FindingKind.BATCH_SIZE_BLAMED_FOR_LR: (
+        "Batch size {after_batch_size} is less accurate than {before_batch_size} at the same lr {lr} "
+        "({accuracy_change}). That does not show that the batch size costs accuracy: the lr was not scaled with it.",
+        "The fair comparison is batch size {after_batch_size} at lr {scaled_lr}, which was not run; add it to the knob "
+        "lr, or use lr_rule: linear.",
+    ),
+    FindingKind.BATCH_SIZE_CLEARED_BY_LR: (
+        "Batch size {after_batch_size} is less accurate than {before_batch_size} at the same lr {lr} "
+        "({accuracy_change}), but not at lr {scaled_lr}, which was scaled with it ({scaled_accuracy_change}).",
+        "Compare batch sizes at scaled learning rates only.",
+    ),
+    FindingKind.TOLERANCE_BELOW_SAMPLING_ERROR: (
+        "The accuracy tolerance, {accuracy_tolerance}, is below the sampling error of an accuracy, ±{sampling_error} "
+        "at {accuracy} over {independent_images} images: which configurations are within it is partly chance.",
+        "Validate on more images, or give a larger --accuracy-tolerance.",
+    ),
+    FindingKind.COMPILE_SLOWER: (
+        "Compiling made training slower in {count} of {pairs} matched pairs: {speedup} the speed, "
+        "{worst_speedup} at worst.",
+        "Leave compile off for these configurations.",
+    ),
+    FindingKind.COMPILE_NOT_PAID_BACK: (
+        "Compiling did not pay for itself in {count} of {pairs} matched pairs: it took {compile_seconds} and trains "
+        "{speedup} as fast, which earns that back after {break_even_epochs} epochs; {epochs} were trained.",
+        "Leave compile off for a training as short as this one.",
+    ),
+    FindingKind.HALF_PRECISION_SLOWER: (
+        "{knob_value} was slower than fp32 in {count} of {pairs} matched pairs: {speedup} the speed, "
+        "{worst_speedup} at worst.",
+        "Use fp32 on this device, or see whether channels_last changes it.",
+    ),
+    FindingKind.UNSTABLE_TIMING: (
+        "The timing of {trials} was unstable: windows scatter by up to {window_sd}, which leaves a median uncertain by "
+        "{error_sd}, more than the {between_sd} between processes.",
+        "Keep the machine free of other work, or raise --repeats.",
+    ),
+    FindingKind.TOO_SHORT_TO_MEASURE: (
+        "{trials} gave too few timed windows for a narrow interval: {windows} at least, {asked_windows} were asked for.",
+        "Train for more epochs, or on more images.",
+    ),
+    FindingKind.NEIGHBOURS: (
+        "{trials} ran beside other trials on the same node, up to {most}; they may have slowed each other.",
+        "Where speed decides, measure again with --max-concurrent 1.",
+    ),
+    FindingKind.RECOMPILATIONS: (
+        "{trials} compiled again after the first time, up to {most} times.",
+        "Keep the shapes and types that the model sees fixed; TORCH_LOGS=recompiles shows each cause.",
+    ),
+    FindingKind.GRAPH_BREAKS: (
+        "{trials} had graph breaks, up to {most}, where compiled code falls back to Python; for instance: {reason}.",
+        "Change that line of the model; TORCH_LOGS=graph_breaks shows each.",
+    ),
+    FindingKind.SKIPPED_STEPS: (
+        "The GradScaler skipped optimizer steps in {trials}, up to {most}.",
+        "A few at the start are how it finds its scale; many mean that fp16's range is too small, and bf16's is not.",
+    ),
+    FindingKind.MEASURED_ON_COPY: (
+        "{trials} trained too briefly to be timed while training, and were timed on a copy after the last evaluation.",
+        "",
+    ),
+    FindingKind.GROWN_VALIDATION_SET: (
+        "The {images} validation images of {dataset} were grown from {independent_images} source images, and an "
+        "accuracy carries the sampling error of those.",
+        "",
+    ),
+    FindingKind.SINGLE_SEED_ACCURACY: (
+        "{count} of {configurations} accuracies differ from the best by no more than chance explains, and each comes "
+        "from one seed; one accuracy alone is uncertain by ±{reach}.",
+        "Let accuracy decide only with several seeds (--repeats) and enough validation images.",
+    ),
+    FindingKind.NOTE: ("{trials}: {note}", ""),
+}

@@ -1,0 +1,58 @@
+"""Findings: a closed set of kinds, each with its evidence in numbers and the trials it is about.
+
+The words, and what to do next, are in `finding_words`. A finding is there only where numbers of this run show it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+
+from orchestrator.results import Result
+
+Evidence = Mapping[str, float | int | str]
+
+
+class FindingKind(StrEnum):
+    """Most important first."""
+
+    LEARNED_NOTHING = "learned_nothing"
+    """Accuracy is still chance and the loss still ln(classes) at the end."""
+    SEEDS_NOT_COMPLETED = "seeds_not_completed"
+    """A ranked configuration did not complete from every seed."""
+    BATCH_SIZE_BLAMED_FOR_LR = "batch_size_blamed_for_lr"
+    """A larger batch is less accurate at a learning rate that was not moved, and that comparison is not fair."""
+    BATCH_SIZE_CLEARED_BY_LR = "batch_size_cleared_by_lr"
+    """A larger batch is less accurate at the same learning rate, and is not once that is scaled with it."""
+    TOLERANCE_BELOW_SAMPLING_ERROR = "tolerance_below_sampling_error"
+    COMPILE_SLOWER = "compile_slower"
+    COMPILE_NOT_PAID_BACK = "compile_not_paid_back"
+    """Compiled steps are faster, but compiling took longer than they saved."""
+    HALF_PRECISION_SLOWER = "half_precision_slower"
+    UNSTABLE_TIMING = "unstable_timing"
+    """The windows of one trial move its median more than processes differ."""
+    TOO_SHORT_TO_MEASURE = "too_short_to_measure"
+    NEIGHBOURS = "neighbours"
+    RECOMPILATIONS = "recompilations"
+    GRAPH_BREAKS = "graph_breaks"
+    SKIPPED_STEPS = "skipped_steps"
+    """The GradScaler left optimizer steps out."""
+    MEASURED_ON_COPY = "measured_on_copy"
+    GROWN_VALIDATION_SET = "grown_validation_set"
+    """Validation images were grown from fewer source images, whose sampling error the accuracy carries."""
+    SINGLE_SEED_ACCURACY = "single_seed_accuracy"
+    """Accuracies that differ by less than their sampling error, each from one seed."""
+    NOTE = "note"
+    """What a trial did otherwise than it was asked to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Finding:
+    kind: FindingKind
+    results: tuple[Result, ...]
+    """The trials that it is about; empty where it is about all of them."""
+    evidence: Evidence
+
+
+def finding(kind: FindingKind, results: Sequence[Result] = (), **evidence: float | int | str) -> Finding:
+    return Finding(kind=kind, results=tuple(results), evidence=MappingProxyType(evidence))
