@@ -8,7 +8,7 @@ from typing import Any
 
 import ray
 from ray import tune
-from ray.tune import Callback, PlacementGroupFactory
+from ray.tune import Callback
 from ray.tune.experiment import Trial
 
 from orchestrator.coordinator import Coordinator
@@ -17,7 +17,7 @@ from orchestrator.placement import PlacementPlan
 from orchestrator.strategy import Segment
 from orchestrator.tune_searcher import StrategySearcher
 from trainables.outcomes import DeviceFacts, TrialStatus, outcome_from_mapping
-from trainables.specs import spec_from_mapping, spec_to_mapping
+from trainables.specs import spec_to_mapping
 from trainables.tune_trainable import TrialTrainable
 
 logger = logging.getLogger(__name__)
@@ -36,27 +36,23 @@ def run_on_ray(
     """Returns when the strategy is done, or soon after `should_stop` says so; the ledger then has every outcome."""
 
     def config_of(segment: Segment) -> dict[str, Any]:
+        spec = segment.spec
+        request = placement.request(spec.config)
         return {
-            "segment": {"spec": spec_to_mapping(segment.spec), "end": segment.end, "attempt": segment.attempt},
-            "fresh": f"{segment.spec.label}-attempt{segment.attempt}" if segment.fresh_process else None,
+            "segment": {"spec": spec_to_mapping(spec), "end": segment.end, "attempt": segment.attempt},
+            "label": spec.label,
+            "bundles": request.bundles,
+            "process": f"{spec.label}-attempt{segment.attempt}" if segment.fresh_process else None,
             "sweep": sweep_name,
-            "checkpoints": ledger.storage.folder(checkpoint_folder(segment.spec)).location,
+            "checkpoints": ledger.storage.folder(checkpoint_folder(spec)).location,
             "working_folder": str(Path.cwd()),
-            "cpu_threads": int(placement.request(segment.spec.config).cpus),
-            "gpus": placement.request(segment.spec.config).gpus,
         }
-
-    def resources_of(config: dict[str, Any]) -> PlacementGroupFactory:
-        request = placement.request(spec_from_mapping(config["segment"]["spec"]).config)
-        # Ray reuses a process for an equal request only, and the name is part of the request
-        name = {"name": config["fresh"]} if config["fresh"] else {}
-        return PlacementGroupFactory(request.bundles, strategy="STRICT_PACK", **name)
 
     searcher = StrategySearcher(coordinator, config_of)
     callback = SweepCallback(coordinator, searcher, trial_timeout_seconds)
     with tempfile.TemporaryDirectory(prefix="sweep-tune-") as beside:
         tune.Tuner(
-            tune.with_resources(trainable, resources_of),
+            trainable,
             tune_config=tune.TuneConfig(
                 search_alg=searcher,
                 num_samples=-1,
@@ -153,8 +149,7 @@ class _StopWhen(tune.Stopper):
 
 
 def _readable_name(trial: Trial) -> str:
-    spec = spec_from_mapping(trial.config["segment"]["spec"])
-    return f"{spec.label[:80]}-{trial.trial_id}"
+    return f"{trial.config['label'][:80]}-{trial.trial_id}"
 
 
 def _cause_of_death(trial: Trial) -> tuple[TrialStatus, str]:

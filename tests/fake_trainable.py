@@ -12,10 +12,12 @@ from ray import tune
 from tests.builders import an_outcome
 from trainables.outcomes import TrialStatus, outcome_to_mapping
 from trainables.specs import spec_from_mapping
-from trainables.tune_trainable import REUSABLE_AFTER, TrialEndedBadlyError
+from trainables.tune_trainable import REUSABLE_AFTER, TrialEndedBadlyError, TrialTrainable
 
 
 class FakeTrainable(tune.Trainable):
+    default_resource_request = TrialTrainable.default_resource_request
+
     def setup(self, config: dict[str, Any]) -> None:
         self.asked = config["segment"]
         self.spec = spec_from_mapping(self.asked["spec"])

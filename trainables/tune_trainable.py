@@ -26,10 +26,18 @@ class TrialEndedBadlyError(Exception):
 
 
 class TrialTrainable(tune.Trainable):
-    """The config has `segment` (spec, end, attempt), `sweep`, `checkpoints`, `working_folder`, `cpu_threads` and `gpus`.
+    """The config has `segment` (spec, end, attempt), `label`, `bundles` (the first one is the training process's),
+    `process` (a name for one that may serve no other trial, or None), `sweep`, `checkpoints` and `working_folder`.
 
     The first `step` only says where it runs; torch is imported there, on the worker.
     """
+
+    @classmethod
+    def default_resource_request(cls, config: dict[str, Any]) -> tune.PlacementGroupFactory:
+        """STRICT_PACK: a plain PACK may put the loader workers' CPUs on another node than the GPU."""
+        # Ray reuses a process for an equal request only, and the name is part of the request
+        name = {"name": config["process"]} if config["process"] else {}
+        return tune.PlacementGroupFactory(config["bundles"], strategy="STRICT_PACK", **name)
 
     def setup(self, config: dict[str, Any]) -> None:
         self._asked = config
@@ -42,12 +50,17 @@ class TrialTrainable(tune.Trainable):
         self.setup(new_config)
         return True
 
+    def __repr__(self) -> str:
+        """What the dashboard calls the process: Ray asks once, when it starts."""
+        return f"{self._asked['sweep']} from {self._asked['label']}"
+
     def step(self) -> dict[str, Any]:
         if self._ended_badly:
             raise TrialEndedBadlyError(self._ended_badly)
         if not self._announced:
             self._announced = True
             return {"placed": self._announce(), "done": False}
+        _name_process(f"ray::{self._asked['label']}")
         if self._trial is None:
             self._trial = self._start()
         update = self._trial.advance()
@@ -77,9 +90,7 @@ class TrialTrainable(tune.Trainable):
             os.chdir(folder)
         if folder not in sys.path:
             sys.path.insert(0, folder)
-        label = spec_from_mapping(self._asked["segment"]["spec"]).label
-        print(f"trial {label}", flush=True)  # noqa: T201 - the worker's log, which the dashboard shows
-        _name_process(f"ray::{self._asked['sweep']}: {label}")
+        print(f"trial {self._asked['label']}", flush=True)  # noqa: T201 - the worker's log, which the dashboard shows
         return {
             "node": socket.gethostname(),
             "accelerator_ids": [str(i) for i in ray.get_runtime_context().get_accelerator_ids().get("GPU", [])],
@@ -87,7 +98,7 @@ class TrialTrainable(tune.Trainable):
         }
 
     def _placement_notes(self, outcome: TrialOutcome) -> list[str]:
-        gpus = self._asked["gpus"]
+        gpus = self._asked["bundles"][0].get("GPU", 0)
         if gpus and outcome.device.device == "cpu":
             return ["Ray assigned it a GPU that torch does not see in the worker: it ran on the CPU"]
         if 0 < gpus < 1:
@@ -104,7 +115,7 @@ class TrialTrainable(tune.Trainable):
             checkpoints=Checkpoints(Storage.open(self._asked["checkpoints"])),
             segment_end=segment["end"],
             attempt=segment["attempt"],
-            environment=TrialEnvironment(cpu_threads=self._asked["cpu_threads"], node=socket.gethostname()),
+            environment=TrialEnvironment(cpu_threads=int(self._asked["bundles"][0]["CPU"]), node=socket.gethostname()),
         )
 
 
