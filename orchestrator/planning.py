@@ -8,12 +8,12 @@ from typing import Any
 
 from orchestrator.ledger import SPACE, Ledger
 from orchestrator.search_space import SearchSpace, load_space, parse_space
+from orchestrator.space_files import DEFAULT_SPACE
 from trainables.entries import code_fingerprint, data_fingerprint
 from trainables.errors import InputError
 from trainables.outcomes import TrialOutcome
 from trainables.specs import TrialSpec
 
-DEFAULT_SPACE = "quick"
 DEFAULT_NUM_SAMPLES = 16
 
 
@@ -54,7 +54,7 @@ def make_plan(request: Request) -> Plan:
     """Raises `InputError` for a space that cannot be read, or one that a resumption may not change."""
     if request.resume is not None:
         return _continued(request, request.resume)
-    space = load_space(request.space or DEFAULT_SPACE, overrides=request.overrides, seed=request.seed)
+    space = load_space(request.space, overrides=request.overrides, seed=request.seed)
     source = (request.space or DEFAULT_SPACE).rsplit("/", 1)[-1].removesuffix(".yaml").removesuffix(".yml")
     name = request.name or f"{source}-{datetime.now():%Y%m%d-%H%M%S}"
     asked = _asked(request, {}, space) | _fingerprints(space)
