@@ -107,7 +107,8 @@ _WORDS: Mapping[FindingKind, tuple[str, str]] = {
         "Keep the machine free of other work, or raise --repeats.",
     ),
     FindingKind.TOO_SHORT_TO_MEASURE: (
-        "{trials} gave too few timed windows for a narrow interval: {windows} at least, {asked_windows} were asked for.",
+        "{trials} gave too few timed windows for a narrow interval: as few as {windows}, where {asked_windows} were "
+        "asked for.",
         "Train for more epochs, or on more images.",
     ),
     FindingKind.NEIGHBOURS: (

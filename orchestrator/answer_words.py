@@ -1,0 +1,147 @@
+"""The answer in sentences: which configuration to use, how much faster it is, and what it costs in accuracy."""
+
+from collections.abc import Sequence
+
+from orchestrator.answer import Answer, RunReport
+from orchestrator.baseline import AgainstBaseline, NoBaseline
+from orchestrator.ranking import RankBy, Ranking, Standing
+from orchestrator.results import ComparisonKey
+from orchestrator.wording import (
+    configuration,
+    interval,
+    number,
+    one_line,
+    percent,
+    plural,
+    points,
+    rate,
+    ratio,
+    signed_points,
+)
+
+MOST_TIED = 3
+"""Tied configurations that are named; of more, their number is given."""
+
+
+def answer_sentences(answer: Answer) -> list[str]:
+    winner = answer.winner
+    if winner.learned_nothing:
+        return ["No configuration learned anything: every accuracy is that of guessing, so none is recommended."]
+    sentences = [f"{configuration(winner.config)}: {'; '.join(_merits(winner, answer.ranking))}."]
+    sentences += _baseline_sentences(winner.baseline)
+    if answer.tied:
+        sentences.append(_tied(answer))
+    elif winner.baseline.missing is NoBaseline.IS_BASELINE and answer.rival is not None:
+        sentences.append(_rival(answer, answer.rival))
+    return sentences
+
+
+def nothing_ranked(report: RunReport) -> str:
+    """What a report without a single ranked trial says instead of an answer."""
+    if not report.results:
+        return "No trial has finished, so there is nothing to rank."
+    statuses = ", ".join(f"{count:,} {status.value}" for status, count in report.status_counts.items())
+    return f"No configuration can be ranked: of {plural(len(report.results), 'trial')} none qualifies ({statuses})."
+
+
+def key_words(key: ComparisonKey) -> str:
+    """What all trials of one ranking share: `cpu, torch 2.14.1, 2 threads, digits_cnn on digits, 20 epochs`."""
+    protocol = key.protocol
+    parts = [
+        key.device or "no device",
+        f"torch {key.torch_version}" if key.torch_version else None,
+        f"CUDA {key.cuda_version}" if key.cuda_version else None,
+        plural(key.cpu_threads, "thread") if key.cpu_threads else None,
+        f"{key.model} on {key.dataset}",
+        plural(protocol.epochs, "epoch") if protocol.epochs else None,
+        plural(protocol.max_steps, "step") if protocol.max_steps else None,
+    ]
+    return one_line(", ".join(part for part in parts if part))
+
+
+def method_sentences(report: RunReport, ranking: Ranking) -> list[str]:
+    """How the numbers of a ranking came about, and what decides its order."""
+    between = ranking.between
+    source = (
+        f"{plural(between.repeats, 'repeat')} of this run and the default of 2 %" if between.repeats else "the default"
+    )
+    sentences = [
+        "images/s is the median of the timed windows of training, end to end; its 95 % interval includes the "
+        f"{percent(between.sd)} by which processes differ ({source})."
+    ]
+    tie = "an equal rank is a tie: the 95 % interval of the ratio to the fastest of that rank contains 1"
+    if not ranking.scored:
+        sentences.append(f"The data set is not scored, so images/s alone ranks; {tie}.")
+    elif report.rank_by is RankBy.FASTEST_ACCURATE and ranking.best_accuracy is not None:
+        sentences.append(
+            f"Ranked by images/s among those within {points(ranking.accuracy_margin)} of the best accuracy "
+            f"({percent(ranking.best_accuracy, 2)}), then the rest by accuracy; {tie}."
+        )
+    else:
+        sentences.append(f"Ranked by {report.rank_by.value}; {tie}.")
+    return sentences
+
+
+def speed_words(baseline: AgainstBaseline) -> str | None:
+    if baseline.speedup is None:
+        return None
+    spread = interval(baseline.speedup.low, baseline.speedup.high)
+    doubt = ", no clear difference" if baseline.speedup.is_tie else ""
+    return f"{ratio(baseline.speedup.value)} the fp32 baseline [{spread}]{doubt}"
+
+
+def _merits(standing: Standing, ranking: Ranking) -> list[str]:
+    merits = []
+    if standing.baseline.missing is NoBaseline.IS_BASELINE:
+        merits.append("the fp32 baseline itself")
+    elif speed := speed_words(standing.baseline):
+        merits.append(speed)
+    if standing.rate is not None:
+        merits.append(f"{rate(standing.rate.images_per_second)} images/s")
+    if standing.accuracy is not None:
+        merits.append(_accuracy(standing, standing.accuracy))
+    elif not ranking.scored:
+        merits.append("accuracy is not scored on this data set")
+    if len(standing.results) > 1:
+        merits.append(f"over {len(standing.results)} runs")
+    return merits
+
+
+def _accuracy(standing: Standing, accuracy: float) -> str:
+    change, noise = standing.baseline.accuracy_change, standing.baseline.accuracy_noise
+    words = f"accuracy {percent(accuracy)}"
+    if change is None:
+        return f"{words} (±{points(standing.sampling_error)})" if standing.sampling_error else words
+    if noise is None:
+        return f"{words} ({signed_points(change)})"
+    if abs(change) > noise:
+        return f"{words} ({signed_points(change)}, more than the ±{points(noise)} that chance gives)"
+    return f"{words} ({signed_points(change)}, within the ±{points(noise)} that chance gives)"
+
+
+def _baseline_sentences(baseline: AgainstBaseline) -> Sequence[str]:
+    if baseline.missing is NoBaseline.NOT_RUN:
+        return [
+            "No fp32, uncompiled twin of it was run, so no speed-up is given; "
+            "add precision fp32 and compile off to the knobs for one."
+        ]
+    if baseline.missing is NoBaseline.NOT_COMPLETED:
+        status = baseline.twins[0].outcome.status.value
+        return [f"Its fp32, uncompiled twin cannot be compared to (it ended as {status}), so no speed-up is given."]
+    return []
+
+
+def _tied(answer: Answer) -> str:
+    count = len(answer.tied) + 1
+    words = f"{count:,} configurations are tied for the first place, since their speeds cannot be told apart"
+    if len(answer.tied) > MOST_TIED:
+        return f"{words}; the table has them all with rank 1."
+    return f"{words}: this one; {'; '.join(configuration(other.config) for other in answer.tied)}."
+
+
+def _rival(answer: Answer, rival: Standing) -> str:
+    words = f"Its nearest rival is {configuration(rival.config)}"
+    if answer.rival_speed is not None:
+        speed = answer.rival_speed
+        words += f": {number(speed.value)}× its speed [{interval(speed.low, speed.high)}]"
+    return f"{words}, accuracy {percent(rival.accuracy)}." if rival.accuracy is not None else f"{words}."
