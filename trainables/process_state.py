@@ -1,0 +1,48 @@
+"""What a trial changes in its process: set for it, and put back after it, so that trials can share a process."""
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from trainables.compilation import reset_compiler
+from trainables.precision import restored_switches
+from trainables.random_state import generator_states, restore_generators
+
+
+@contextmanager
+def process_for_a_trial(device: torch.device, *, cpu_threads: int | None) -> Iterator[None]:
+    """Sets the compute threads and forgets compiled code; afterwards threads, switches and generators are as before."""
+    threads = torch.get_num_threads()
+    reset_compiler()
+    if device.type != "cpu":
+        torch.accelerator.reset_peak_memory_stats(device)
+    with torch.accelerator.device_index(device.index), restored_switches(), restored_generators(device):
+        try:
+            if cpu_threads is not None:
+                torch.set_num_threads(cpu_threads)
+            yield
+        finally:
+            torch.set_num_threads(threads)
+            reset_compiler()
+
+
+@contextmanager
+def restored_generators(device: torch.device) -> Iterator[None]:
+    before = generator_states(device)
+    try:
+        yield
+    finally:
+        restore_generators(before, device)
+
+
+def peak_memory_bytes(device: torch.device) -> int | None:
+    """Since `process_for_a_trial` began; None on a CPU, whose memory torch does not count."""
+    return None if device.type == "cpu" else torch.accelerator.max_memory_allocated(device)
+
+
+def release_memory() -> None:
+    """After a trial's objects are out of reach: collects them, and gives the allocator's memory back to the device."""
+    gc.collect()
+    torch.accelerator.empty_cache()

@@ -1,0 +1,151 @@
+"""The training loop: batches in, steps taken, nothing waited for until a report is due."""
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from itertools import count, islice
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from trainables.bad_ends import DivergedError
+from trainables.batch_placement import BatchPlacement
+from trainables.checkpoints import Checkpoint
+from trainables.compilation import compile_model
+from trainables.loading import TrainingBatches
+from trainables.optimization import Optimization, StepLosses
+from trainables.specs import CompileMode, TrainingConfig
+from trainables.timing import DeviceClock, WindowTimer
+
+
+class Training:
+    """A model in training, and where it is: the interval, and the epoch and batch that its next step takes."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        config: TrainingConfig,
+        batches: TrainingBatches,
+        *,
+        placement: BatchPlacement,
+        clock: DeviceClock,
+        intervals: int,
+    ) -> None:
+        """`model` is on its device already. `intervals` is the length of the whole training."""
+        self.model = model
+        self.optimization = Optimization(model, config, device=placement.device, intervals=intervals)
+        self.interval = 0
+        self.epoch = 0
+        self.batch = 0
+        self.step = 0
+        self.losses = StepLosses()
+        self.first_step_seconds: float | None = None
+        """Of a compiled model in this process: the step that compiles."""
+        self._batches = batches
+        self._stream: Iterator[tuple[Tensor, Tensor]] | None = None
+        self._placement = placement
+        self._clock = clock
+        self._step = partial(self.optimization.step, compile_model(model, config.compile))
+        self._take_step = self._step if config.compile is CompileMode.OFF else self._take_first_step
+
+    def train_to(self, step: int, timer: WindowTimer) -> None:
+        """Takes steps until `step` of them are done in all. The host runs ahead of the device."""
+        while self.step < step:
+            due = min(step - self.step, self._batches.steps_per_epoch - self.batch)
+            for images, labels in islice(self._batches_from_here(), due):
+                self.losses.add(self._take_step(*self._placement(images, labels)))
+                timer.count(self._batches.batch_size)
+            self._move_on(due)
+
+    def check_losses(self) -> None:
+        """Waits for the device. Raises `DivergedError` naming the first step whose loss is not finite."""
+        losses = self.losses.read()
+        broken = (~torch.isfinite(losses)).nonzero()
+        if len(broken):
+            first = int(broken[0])
+            became = "NaN" if losses[first].isnan() else "infinite"
+            raise DivergedError(f"loss became {became} at step {self.step - len(losses) + first + 1}")
+
+    def end_interval(self) -> float:
+        """Moves the schedule, once whatever was skipped. Returns the mean loss of the interval's steps."""
+        losses = self.losses.read().tolist()
+        self.losses = StepLosses()
+        self.optimization.schedule.step()
+        self.interval += 1
+        return math.fsum(losses) / len(losses)
+
+    def measure(self, timer: WindowTimer, *, windows: int, seconds: float) -> None:
+        """Takes further steps, only to time them, until there are `windows` windows, or `seconds` are over.
+
+        `timer` has begun, with a warm-up of one step or more.
+        """
+        over = 0.0
+        for epoch in count(self.epoch + 1):
+            for images, labels in self._batches.epoch(epoch):
+                self._take_step(*self._placement(images, labels))
+                timer.count(self._batches.batch_size)
+                if timer.is_warming_up:
+                    over = self._clock.glance() + seconds
+                elif len(timer.window_images) >= windows or self._clock.glance() > over:
+                    return
+
+    def state(self) -> dict[str, Any]:
+        """The part of a checkpoint that is the training's own."""
+        optimization = self.optimization
+        return {
+            "model": self.model.state_dict(),
+            "optimizer": optimization.optimizer.state_dict(),
+            "schedule": optimization.schedule.state_dict(),
+            "scaler": None if optimization.scaler is None else optimization.scaler.state_dict(),
+            "skipped_steps": self.skipped_steps,
+            "interval": self.interval,
+            "epoch": self.epoch,
+            "batch": self.batch,
+            "step": self.step,
+            "losses": self.losses.read(),
+        }
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        optimization = self.optimization
+        self.model.load_state_dict(checkpoint.model)
+        optimization.optimizer.load_state_dict(checkpoint.optimizer)
+        optimization.schedule.load_state_dict(checkpoint.schedule)
+        if optimization.scaler is not None and checkpoint.scaler is not None:
+            optimization.scaler.load_state_dict(checkpoint.scaler)
+        optimization.skipped_steps.fill_(checkpoint.skipped_steps or 0)
+        self.interval = checkpoint.interval
+        self.epoch = checkpoint.epoch
+        self.batch = checkpoint.batch
+        self.step = checkpoint.step
+        self.losses = StepLosses(checkpoint.losses)
+
+    @property
+    def skipped_steps(self) -> int | None:
+        """None without a scaler. Waits for the device."""
+        return None if self.optimization.scaler is None else int(self.optimization.skipped_steps)
+
+    @property
+    def is_within_epoch(self) -> bool:
+        return self.batch > 0
+
+    def _batches_from_here(self) -> Iterator[tuple[Tensor, Tensor]]:
+        if self._stream is None:
+            self._stream = self._batches.epoch(self.epoch, self.batch)
+        return self._stream
+
+    def _move_on(self, steps: int) -> None:
+        self.step += steps
+        self.batch += steps
+        if self.batch == self._batches.steps_per_epoch:
+            next(self._batches_from_here(), None)  # lets the loader end its epoch, instead of giving it up
+            self._stream = None
+            self.epoch += 1
+            self.batch = 0
+
+    def _take_first_step(self, images: Tensor, labels: Tensor) -> Tensor:
+        started = self._clock.read()
+        loss = self._step(images, labels)
+        self.first_step_seconds = self._clock.read() - started
+        self._take_step = self._step
+        return loss

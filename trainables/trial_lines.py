@@ -1,0 +1,47 @@
+"""A trial's progress and outcome in words, for the command that runs one trial."""
+
+from collections.abc import Iterator
+
+from trainables.outcomes import TrialOutcome, TrialStatus
+from trainables.throughput import seconds_per_image
+from trainables.trial_run import Progress
+
+
+def progress_line(progress: Progress) -> str:
+    parts = [f"epoch {progress.epoch:g} of {progress.epochs}", f"step {progress.step}"]
+    if progress.images_per_second is not None:
+        parts.append(f"{progress.images_per_second:,.0f} images/s")
+    if progress.accuracy is not None:
+        parts.append(f"accuracy {progress.accuracy:.2%}")
+    if progress.train_loss is not None:
+        parts.append(f"training loss {progress.train_loss:.4f}")
+    return ", ".join(parts)
+
+
+def outcome_lines(outcome: TrialOutcome) -> Iterator[str]:
+    """The end, what was measured, and what was done otherwise than asked."""
+    ending = outcome.status.value.replace("_", " ")
+    yield ending if outcome.status_reason is None else f"{ending}: {outcome.status_reason}"
+    if outcome.accuracy is not None:
+        yield f"accuracy {outcome.accuracy:.2%} of {outcome.validation_images:,} validation images"
+    yield from _measured(outcome)
+    for note in outcome.notes:
+        yield f"note: {note}"
+
+
+def _measured(outcome: TrialOutcome) -> Iterator[str]:
+    per_image = seconds_per_image(outcome.throughput)
+    if outcome.throughput is not None and per_image:
+        windows = len(outcome.throughput.window_images)
+        where = "in training" if outcome.throughput.measured_on == "training" else "after it, on a copy"
+        yield f"{1 / per_image:,.0f} images/s (median of {windows} windows {where}) on {outcome.device.device}"
+    if outcome.precision is not None:
+        skipped = outcome.precision.skipped_steps
+        left_out = "" if skipped is None else f", {skipped} steps skipped by the GradScaler"
+        yield f"ran in {outcome.precision.executed_precision}{left_out}"
+    if outcome.compilation is not None and outcome.compilation.compile_seconds is not None:
+        cache = outcome.compilation.cache or "unknown"
+        yield f"compiled in {outcome.compilation.compile_seconds:.1f} s (cache {cache})"
+    if outcome.status is TrialStatus.COMPLETED:
+        seconds = outcome.durations
+        yield f"{seconds.trial_seconds:.1f} s in all, {seconds.train_seconds:.1f} s of them training"
