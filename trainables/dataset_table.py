@@ -31,6 +31,8 @@ class TorchvisionSet:
     std: tuple[float, ...] = IMAGENET_STD
     downloadable: bool = True
     """Whether torchvision can download it."""
+    idx_files: tuple[str, ...] = ()
+    """In `root/<class_name>/raw`, of data sets in MNIST's format, which are handed around as .gz too."""
 
 
 def _by_flag(**facts: Any) -> TorchvisionSet:
@@ -46,22 +48,42 @@ def _one_part(**facts: Any) -> TorchvisionSet:
     return TorchvisionSet(train={}, validation=None, **facts)
 
 
-def _grey(mean: float, std: float, image_size: int = 28) -> dict[str, Any]:
-    return {"channels": 1, "image_size": image_size, "mirrored": False, "mean": (mean,), "std": (std,)}
+def _grey(mean: float, std: float, *, image_size: int = 28, mirrored: bool = False) -> dict[str, Any]:
+    return {"channels": 1, "image_size": image_size, "mirrored": mirrored, "mean": (mean,), "std": (std,)}
 
+
+MNIST_FILES = (
+    "train-images-idx3-ubyte",
+    "train-labels-idx1-ubyte",
+    "t10k-images-idx3-ubyte",
+    "t10k-labels-idx1-ubyte",
+)
+QMNIST_FILES = (
+    "qmnist-train-images-idx3-ubyte",
+    "qmnist-train-labels-idx2-int",
+    "qmnist-test-images-idx3-ubyte",
+    "qmnist-test-labels-idx2-int",
+)
+EMNIST_FILES = (
+    "emnist-balanced-train-images-idx3-ubyte",
+    "emnist-balanced-train-labels-idx1-ubyte",
+    "emnist-balanced-test-images-idx3-ubyte",
+    "emnist-balanced-test-labels-idx1-ubyte",
+)
 
 TORCHVISION_SETS: Mapping[str, TorchvisionSet] = {
-    "mnist": _by_flag(class_name="MNIST", num_classes=10, **_grey(0.1307, 0.3081)),
+    "mnist": _by_flag(class_name="MNIST", num_classes=10, idx_files=MNIST_FILES, **_grey(0.1307, 0.3081)),
     "fashion_mnist": _by_flag(
-        class_name="FashionMNIST", num_classes=10, **(_grey(0.2860, 0.3530) | {"mirrored": True})
+        class_name="FashionMNIST", num_classes=10, idx_files=MNIST_FILES, **_grey(0.2860, 0.3530, mirrored=True)
     ),
-    "kmnist": _by_flag(class_name="KMNIST", num_classes=10, **_grey(0.1918, 0.3483)),
-    "qmnist": _by_flag(class_name="QMNIST", num_classes=10, **_grey(0.1307, 0.3081)),
+    "kmnist": _by_flag(class_name="KMNIST", num_classes=10, idx_files=MNIST_FILES, **_grey(0.1918, 0.3483)),
+    "qmnist": _by_flag(class_name="QMNIST", num_classes=10, idx_files=QMNIST_FILES, **_grey(0.1307, 0.3081)),
     "emnist": TorchvisionSet(
         class_name="EMNIST",
         num_classes=47,
         train={"split": "balanced", "train": True},
         validation={"split": "balanced", "train": False},
+        idx_files=EMNIST_FILES,
         **_grey(0.1751, 0.3332),
     ),
     "cifar10": _by_flag(

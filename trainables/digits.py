@@ -4,10 +4,10 @@ from functools import cache
 
 import numpy as np
 import torch
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits as load_digits_of_sklearn
 from torch import Tensor
 
-from trainables.image_data import ImageData
+from trainables.image_data import DataParts
 from trainables.image_sources import TensorImages
 
 TRAIN_IMAGES = 1_437
@@ -19,23 +19,22 @@ SPLIT_SEED = 0
 
 
 @cache
-def load_digits_8x8() -> ImageData:
+def load_digits() -> DataParts:
     """1,437 training and 360 validation images (1, 8, 8), float32, standardised by the training images' own mean and
     standard deviation.
     """
     (train_images, train_labels), (validation_images, validation_labels) = source_digits()
     mean, std = train_images.mean(), train_images.std()
-    return ImageData(
+    return DataParts(
         train=TensorImages((train_images - mean) / std, train_labels),
         validation=TensorImages((validation_images - mean) / std, validation_labels),
         num_classes=NUM_CLASSES,
-        input_shape=(1, 8, 8),
     )
 
 
 def source_digits() -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     """The fixed split: training and validation images (N, 1, 8, 8), float32 from 0 to 1, each with labels (N)."""
-    bunch = load_digits()
+    bunch = load_digits_of_sklearn()
     images = torch.from_numpy(bunch.images.astype(np.float32) / LARGEST_VALUE).unsqueeze(1)
     labels = torch.from_numpy(bunch.target.astype(np.int64))
     order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(SPLIT_SEED))

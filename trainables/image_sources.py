@@ -86,19 +86,17 @@ class ImageItems(Dataset[tuple[Tensor, int]]):
 
     draws = True
 
-    def __init__(self, dataset: MapDataset, *, name: str = "data set", num_classes: int | None = None) -> None:
-        """Draws the first item. `name` is said in errors; labels are held to `num_classes` where that is known.
-
-        Raises `InputError` where the first item is not an image and a label.
-        """
+    def __init__(self, dataset: MapDataset, *, name: str = "data set") -> None:
+        """Draws the first item; `name` is said in errors. Raises `InputError` where it is no image and label."""
         self.dataset = dataset
         self.name = name
-        self.num_classes = num_classes
+        self.num_classes: int | None = None
+        """Labels are held to it, once it is known."""
         self.owned = owned_generators(dataset)
         self.image_shape: tuple[int, ...] = ()
         self.device = torch.device("cpu")
         with seeded_draws(derived_seed("first item"), self.owned):
-            image, _ = self._checked(0, dataset[0])
+            image, self.first_label = self._checked(0, dataset[0])
         self.image_shape = tuple(image.shape)
         self.device = image.device
 

@@ -50,7 +50,7 @@ def owned_generators(dataset: object) -> tuple[Generator, ...]:
 def _global_generators() -> Iterator[object]:
     """They are seeded for every batch anyway. numpy's and Python's are the `__self__` of their functions."""
     yield torch.default_generator
-    for function in (np.random.seed, random.seed):
+    for function in (np.random.rand, random.random):
         if isinstance(function, (types.BuiltinMethodType, types.MethodType)):
             yield function.__self__
 
