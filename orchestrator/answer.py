@@ -11,8 +11,8 @@ from orchestrator.findings import Finding, FindingKind
 from orchestrator.knob_order import knobs_order
 from orchestrator.matching import Matching
 from orchestrator.ranking import DEFAULT_ACCURACY_TOLERANCE, NotRanked, RankBy, Ranking, Standing, rank
-from orchestrator.results import Result, results_of
-from orchestrator.statistics import Ratio, rate_ratio
+from orchestrator.results import ComparisonKey, Result, results_of
+from orchestrator.statistics import BetweenProcess, Ratio, rate_ratio
 from orchestrator.trial_findings import trial_findings
 from trainables.outcomes import TrialOutcome, TrialStatus
 from trainables.specs import TrialSpec
@@ -46,6 +46,8 @@ class RunReport:
     pairs: tuple[MatchedPair, ...]
     findings: tuple[Finding, ...]
     """Most important first."""
+    between: Mapping[ComparisonKey, BetweenProcess]
+    """How much rates differ from process to process, as every interval of the report includes it."""
     environment: Mapping[str, Any] = field(default_factory=dict)
     """What the run was started on, as its folder says; empty where it is not known."""
 
@@ -90,6 +92,7 @@ def build_report(
         not_run=tuple(not_run),
         pairs=pairs,
         findings=tuple(sorted(findings, key=lambda found: _IMPORTANCE[found.kind])),
+        between=matching.between,
         environment=environment or {},
     )
 

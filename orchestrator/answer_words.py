@@ -46,13 +46,13 @@ def nothing_ranked(report: RunReport) -> str:
 
 def key_words(key: ComparisonKey) -> str:
     """What all trials of one ranking share: `cpu, torch 2.14.1, 2 threads, digits_cnn on digits, 20 epochs`."""
-    protocol = key.protocol
+    task, protocol = key.task, key.task.protocol
     parts = [
         key.device or "no device",
         f"torch {key.torch_version}" if key.torch_version else None,
         f"CUDA {key.cuda_version}" if key.cuda_version else None,
         plural(key.cpu_threads, "thread") if key.cpu_threads else None,
-        f"{key.model} on {key.dataset}",
+        f"{task.model} on {task.dataset}",
         plural(protocol.epochs, "epoch") if protocol.epochs else None,
         plural(protocol.max_steps, "step") if protocol.max_steps else None,
     ]
@@ -79,6 +79,11 @@ def method_sentences(report: RunReport, ranking: Ranking) -> list[str]:
         )
     else:
         sentences.append(f"Ranked by {report.rank_by.value}; {tie}.")
+    if any(standing.baseline.speedup for standing in ranking.standings):
+        sentences.append(
+            "A speed-up is over the same configuration in fp32, not compiled, with the same seed; "
+            "~ says that its 95 % interval contains 1."
+        )
     return sentences
 
 

@@ -2,10 +2,10 @@
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from orchestrator.accuracy_statistics import pooled_seed_sd
-from orchestrator.results import ComparisonKey, Result
+from orchestrator.results import ComparisonKey, Result, TaskKey
 from orchestrator.statistics import BetweenProcess, RateEstimate, between_processes, estimate_rate
 from trainables.specs import KNOBS, CompileMode, Precision
 
@@ -21,11 +21,14 @@ class Matching:
     def __init__(self, results: Iterable[Result]) -> None:
         self.results = tuple(results)
         self.configurations: defaultdict[tuple[ComparisonKey, tuple[object, ...]], list[Result]] = defaultdict(list)
-        """Results that differ in seed and replicate alone, whatever their status."""
+        """Comparable or not, results that differ in seed and replicate alone."""
+        self._unranked: defaultdict[tuple[TaskKey, tuple[object, ...]], list[Result]] = defaultdict(list)
         self._by_seed = {(result.key, result.knobs, result.seed_key): result for result in self.results}
         self._by_lr: defaultdict[object, list[Result]] = defaultdict(list)
         for result in self.results:
             self.configurations[result.key, result.knobs].append(result)
+            if result.unranked_reason is not None:
+                self._unranked[result.key.task, result.knobs].append(result)
             if is_comparable(result):
                 self._by_lr[_but_lr(result, result.knobs)].append(result)
         for group in self._by_lr.values():
@@ -51,10 +54,26 @@ class Matching:
         return estimate_rate(processes, self.between[measured[0].key]) if processes else None
 
     def eager_fp32_twin(self, result: Result) -> Result | None:
-        """The trial with precision fp32 and compile off, all other knobs, the seed and the replicate the same."""
-        knobs = list(result.knobs)
-        knobs[PRECISION], knobs[COMPILE] = Precision.FP32.value, CompileMode.OFF.value
-        return self._by_seed.get((result.key, tuple(knobs), result.seed_key))
+        """The trial with precision fp32 and compile off, all other knobs, the seed and the replicate the same.
+
+        One that did not complete is found too, though it may not know what it ran on.
+        """
+        values = list(result.knobs)
+        values[PRECISION], values[COMPILE] = Precision.FP32.value, CompileMode.OFF.value
+        knobs = tuple(values)
+        twin = self._by_seed.get((result.key, knobs, result.seed_key))
+        failed = (other for other in self._failed(result.key, knobs) if other.seed_key == result.seed_key)
+        return twin or next(failed, None)
+
+    def others(self, results: Sequence[Result]) -> list[Result]:
+        """What else was run of the configuration of `results`: seeds and replicates that are not among them."""
+        first = results[0]
+        alike = dict.fromkeys([*self.configurations[first.key, first.knobs], *self._failed(first.key, first.knobs)])
+        return [result for result in alike if result not in results]
+
+    def _failed(self, key: ComparisonKey, knobs: tuple[object, ...]) -> list[Result]:
+        """Unranked trials of the same task and knobs on the device, or on none."""
+        return [other for other in self._unranked.get((key.task, knobs), ()) if other.key.device in (key.device, None)]
 
     def twin_with_lr(self, result: Result, lr: float) -> Result | None:
         """The comparable trial whose learning rate is nearest to `lr`, within `LR_TOLERANCE`; all else is the same."""

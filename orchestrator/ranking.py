@@ -140,12 +140,11 @@ def _unplaced(matching: Matching, results: Sequence[Result]) -> Standing:
     accuracies = [result.accuracy for result in results if result.accuracy is not None]
     accuracy = statistics.fmean(accuracies) if accuracies else None
     images = first.independent_images
-    same = matching.configurations[first.key, first.knobs]
     return Standing(
         rank=0,
         config=first.outcome.spec.config,
         results=tuple(results),
-        unfinished=tuple(result for result in same if result not in results),
+        unfinished=tuple(matching.others(results)),
         accuracy=accuracy,
         sampling_error=sampling_error(accuracy, images) if accuracy is not None and images else None,
         rate=matching.rate_of_all(results),

@@ -20,22 +20,29 @@ CHANCE_MARGIN = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonKey:
-    """What two trials must share to be compared at all; arguments are canonical JSON."""
+class TaskKey:
+    """What was asked of a trial beside its knobs, seed and replicate; arguments are canonical JSON."""
 
-    device: str | None
-    torch_version: str | None
-    cuda_version: str | None
-    cpu_threads: int | None
     model: str
     model_args: str
     dataset: str
     dataset_args: str
     num_classes: int | None
     protocol: MeasurementProtocol
-    measurement_version: int
     code_fingerprint: str | None
     data_fingerprint: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonKey:
+    """What two trials must share to be compared at all. A trial that never ran knows only some of it."""
+
+    task: TaskKey
+    device: str | None
+    torch_version: str | None
+    cuda_version: str | None
+    cpu_threads: int | None
+    measurement_version: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -153,20 +160,23 @@ def _result(trial_id: str, outcome: TrialOutcome) -> Result:
 
 def _comparison_key(outcome: TrialOutcome) -> ComparisonKey:
     spec, device = outcome.spec, outcome.device
-    return ComparisonKey(
-        device=device.device,
-        torch_version=device.torch_version,
-        cuda_version=device.cuda_version,
-        cpu_threads=outcome.placement.cpu_threads,
+    task = TaskKey(
         model=spec.model,
         model_args=canonical(spec.model_args),
         dataset=spec.dataset,
         dataset_args=canonical(spec.dataset_args),
         num_classes=spec.num_classes,
         protocol=spec.protocol,
-        measurement_version=outcome.measurement_version,
         code_fingerprint=spec.code_fingerprint,
         data_fingerprint=spec.data_fingerprint,
+    )
+    return ComparisonKey(
+        task=task,
+        device=device.device,
+        torch_version=device.torch_version,
+        cuda_version=device.cuda_version,
+        cpu_threads=outcome.placement.cpu_threads,
+        measurement_version=outcome.measurement_version,
     )
 
 

@@ -75,8 +75,14 @@ class Ratio:
 
     def excludes_one_among(self, comparisons: int) -> bool:
         """Whether it would still be no tie if as many ratios had been looked at as there are `comparisons`."""
-        reach = math.log(self.high / self.value) * family_widening(comparisons)
-        return abs(math.log(self.value)) > reach
+        return self.standard_errors > INTERVAL_Z * family_widening(comparisons)
+
+    @property
+    def standard_errors(self) -> float:
+        """How far it is from 1, on either side, in standard errors; infinite where there is no error at all."""
+        error = math.log(self.high / self.low) / (2 * INTERVAL_Z)
+        distance = abs(math.log(self.value))
+        return distance / error if error > 0 else math.inf if distance > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,7 +54,7 @@ def _wrapped(text: str, width: int) -> str:
 
 def _lines(report: RunReport, width: int, run: str | None, *, plain: bool) -> Iterator[Line]:
     for ranking in report.rankings:
-        yield from _table(report, ranking, width, plain=plain)
+        yield from _table(ranking, width, plain=plain)
     if not report.answers:
         yield "", nothing_ranked(report)
     for answer in report.answers:
@@ -73,7 +73,7 @@ def _lines(report: RunReport, width: int, run: str | None, *, plain: bool) -> It
         yield "dim", f"{run}: report.html, leaderboard.md, results.parquet, results.csv, pairs.parquet{best}"
 
 
-def _table(report: RunReport, ranking: Ranking, width: int, *, plain: bool) -> Iterator[Line]:
+def _table(ranking: Ranking, width: int, *, plain: bool) -> Iterator[Line]:
     table = text_table(leaderboard(ranking, MOST_ROWS), width, plain_signs if plain else str)
     yield "dim", key_words(ranking.key)
     yield HEADING, table.heading

@@ -1,0 +1,98 @@
+"""The one JSON document that `--json` prints: a report as plain values, fractions and seconds, null where unknown."""
+
+from typing import Any
+
+from orchestrator.answer import Answer, RunReport
+from orchestrator.answer_words import answer_sentences, nothing_ranked
+from orchestrator.finding_words import finding_words
+from orchestrator.ranking import Ranking, Standing
+from orchestrator.statistics import Ratio
+from trainables.specs import TrialSpec, config_to_mapping
+
+
+def result_document(report: RunReport) -> dict[str, Any]:
+    """Strict JSON carries it; what is there is what the other reports show, without a cap."""
+    return {
+        "answer": [sentence for answer in report.answers for sentence in answer_sentences(answer)]
+        or [nothing_ranked(report)],
+        "winner": _winner(report.answers[0]) if report.answers else None,
+        "rank_by": report.rank_by.value,
+        "accuracy_tolerance": report.accuracy_tolerance,
+        "statuses": {status.value: count for status, count in report.status_counts.items()},
+        "rankings": [_ranking(ranking) for ranking in report.rankings],
+        "not_ranked": [
+            {
+                **_trial(entry.result.outcome.spec, entry.result.trial_id),
+                "status": entry.result.outcome.status.value,
+                "reason": entry.reason,
+            }
+            for entry in report.not_ranked
+        ],
+        "not_run": [_trial(spec, spec.trial_id) for spec in report.not_run],
+        "findings": [
+            {
+                "kind": finding.kind.value,
+                "evidence": dict(finding.evidence),
+                "sentence": finding_words(finding).sentence,
+                "advice": finding_words(finding).advice or None,
+                "trial_ids": [result.trial_id for result in finding.results],
+            }
+            for finding in report.findings
+        ],
+    }
+
+
+def _winner(answer: Answer) -> dict[str, Any]:
+    return {
+        **_standing(answer.winner),
+        "label": answer.winner.results[0].outcome.spec.label,
+        "tied_with": len(answer.tied),
+        "is_recommended": not answer.winner.learned_nothing,
+    }
+
+
+def _ranking(ranking: Ranking) -> dict[str, Any]:
+    key = ranking.key
+    return {
+        "device": key.device,
+        "torch_version": key.torch_version,
+        "cuda_version": key.cuda_version,
+        "cpu_threads": key.cpu_threads,
+        "model": key.task.model,
+        "dataset": key.task.dataset,
+        "epochs": key.task.protocol.epochs,
+        "max_steps": key.task.protocol.max_steps,
+        "best_accuracy": ranking.best_accuracy,
+        "accuracy_margin": ranking.accuracy_margin,
+        "between_process_sd": ranking.between.sd,
+        "configurations": [_standing(standing) for standing in ranking.standings],
+    }
+
+
+def _standing(standing: Standing) -> dict[str, Any]:
+    rate = standing.rate
+    return {
+        "rank": standing.rank,
+        "trial_id": standing.results[0].trial_id,
+        "runs": len(standing.results),
+        "config": config_to_mapping(standing.config),
+        "images_per_second": rate.images_per_second if rate else None,
+        "images_per_second_low": rate.low if rate else None,
+        "images_per_second_high": rate.high if rate else None,
+        "accuracy": standing.accuracy,
+        "accuracy_sampling_error": standing.sampling_error,
+        "on_pareto_front": standing.on_pareto_front,
+        "learned_nothing": standing.learned_nothing,
+        "baseline": standing.baseline.missing.value if standing.baseline.missing else "matched",
+        "speedup": _ratio(standing.baseline.speedup),
+        "accuracy_change": standing.baseline.accuracy_change,
+        "accuracy_noise": standing.baseline.accuracy_noise,
+    }
+
+
+def _ratio(ratio: Ratio | None) -> dict[str, float] | None:
+    return {"value": ratio.value, "low": ratio.low, "high": ratio.high} if ratio else None
+
+
+def _trial(spec: TrialSpec, trial_id: str) -> dict[str, Any]:
+    return {"trial_id": trial_id, "replicate": spec.replicate, "label": spec.label}
