@@ -1,7 +1,5 @@
 """The end of a sweep: its report in every form, in the run's folder, and the checkpoints that are kept."""
 
-from typing import Any
-
 from orchestrator import html_report, markdown_report
 from orchestrator.answer import RunReport
 from orchestrator.ledger import Ledger, checkpoint_folder
@@ -32,29 +30,3 @@ def _delete_checkpoints(report: RunReport, ledger: Ledger, *, keep_winner: bool,
         folder = checkpoint_folder(result.outcome.spec)
         if folder not in kept and not retries.has_tries_left(result.outcome):
             ledger.storage.delete_folder(folder)
-
-
-def machine_readable(report: RunReport, *, run: str, exit_code: int) -> dict[str, Any]:
-    """What `--json` prints: plain values, no NaN."""
-    winner = report.winner
-    counts: dict[str, int] = {}
-    for result in report.results:
-        status = result.outcome.status.value
-        counts[status] = counts.get(status, 0) + 1
-    document: dict[str, Any] = {
-        "run": run,
-        "exit_code": exit_code,
-        "statuses": counts,
-        "not_run": [{"trial_id": spec.trial_id, "replicate": spec.replicate} for spec in report.not_run],
-        "winner": None,
-    }
-    if winner is not None:
-        spec = winner.results[0].outcome.spec
-        document["winner"] = {
-            "trial_id": spec.trial_id,
-            "label": spec.label,
-            "accuracy": winner.accuracy,
-            "images_per_second": winner.rate.images_per_second if winner.rate else None,
-            "tied_with": len(report.answers[0].tied),
-        }
-    return document

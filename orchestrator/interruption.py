@@ -3,6 +3,8 @@
 import os
 import signal
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -38,3 +40,29 @@ def interruptible() -> Iterator[Interruption]:
     finally:
         for signum, handler in before.items():
             signal.signal(signum, handler)
+
+
+def run_interruptibly(work: Callable[[], None], interruption: Interruption, *, grace_seconds: float) -> bool:
+    """Whether `work` ended. It runs in a thread of its own, and is given up `grace_seconds` after an interruption.
+
+    A signal to the whole process group ends Ray's own processes too, and then Ray may never return. An exception of
+    `work` is raised here, but for one that follows an interruption.
+    """
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 - it is raised again in the caller's thread
+            raised.append(error)
+
+    thread = threading.Thread(target=run, name="engine", daemon=True)
+    thread.start()
+    deadline = None
+    while thread.is_alive() and (deadline is None or time.monotonic() < deadline):
+        thread.join(timeout=0.1)
+        if interruption.requested and deadline is None:
+            deadline = time.monotonic() + grace_seconds
+    if raised and not interruption.requested:
+        raise raised[0]
+    return not thread.is_alive() and not raised

@@ -23,9 +23,11 @@ class Request:
     """One trial's resources, all on one node: a bundle for the training process, another for its loader workers."""
 
     cpus: float
-    """Of the training process: also its compute threads."""
+    """Of the training process."""
     gpus: float
     worker_cpus: int
+    threads: int = 1
+    """Compute threads of the training process, the same for every trial of a sweep."""
 
     @property
     def bundles(self) -> list[dict[str, float]]:
@@ -86,7 +88,9 @@ def plan_placement(
             return PlacementPlan(
                 on_gpu=False, requests={}, unplaceable=dict.fromkeys(worker_counts, reason), most_at_once=0
             )
-        request = Request(cpus=cpus, gpus=0, worker_cpus=0)
+        # loader workers and compute threads that fight for a core make both slower and the rate erratic
+        threads = max(1, math.floor(cpus) - max(worker_counts, default=0))
+        request = Request(cpus=cpus, gpus=0, worker_cpus=0, threads=threads)
         return PlacementPlan(
             on_gpu=False, requests=dict.fromkeys(worker_counts, request), unplaceable={}, most_at_once=1
         )

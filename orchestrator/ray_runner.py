@@ -42,6 +42,7 @@ def run_on_ray(
             "segment": {"spec": spec_to_mapping(spec), "end": segment.end, "attempt": segment.attempt},
             "label": spec.label,
             "bundles": request.bundles,
+            "cpu_threads": request.threads,
             "process": f"{spec.label}-attempt{segment.attempt}" if segment.fresh_process else None,
             "sweep": sweep_name,
             "checkpoints": ledger.storage.folder(checkpoint_folder(spec)).location,

@@ -2,6 +2,8 @@
 
 import json
 import logging
+import os
+import shlex
 import sys
 import time
 from datetime import UTC, datetime
@@ -10,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from orchestrator.answer import RunReport, build_report
-from orchestrator.conclusion import conclude, machine_readable
+from orchestrator.answer import build_report
+from orchestrator.conclusion import conclude
 from orchestrator.coordinator import Coordinator
-from orchestrator.interruption import INTERRUPTED_EXIT_CODE, Interruption, interruptible
+from orchestrator.interruption import INTERRUPTED_EXIT_CODE, Interruption, interruptible, run_interruptibly
 from orchestrator.ledger import Ledger
 from orchestrator.live import view_for
 from orchestrator.placement import PlacementPlan, plan_placement
 from orchestrator.plan_report import earlier_costs, print_plan
 from orchestrator.planning import Plan, create_ledger, make_plan
+from orchestrator.result_document import result_document
 from orchestrator.strategy import BudgetedStrategy, PlannedStrategy, Strategy
 from orchestrator.sweep_options import Options, options_of, with_parameters
 from orchestrator.terminal_report import render
@@ -29,6 +32,9 @@ if TYPE_CHECKING:
     from orchestrator.cluster import Cluster
 
 WRONG_INPUT_EXIT_CODE = 2
+
+GRACE_SECONDS = 15.0
+"""For Ray to end its trials after an interruption: it gives each five seconds to write a checkpoint."""
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -68,7 +74,15 @@ def _sweep(plan: Plan, options: Options) -> int:
         ledger = create_ledger(plan, options.request.storage)
         ledger.write_environment(environment(cluster, sys.argv) | {"asked": plan.asked})
         _announce(plan, placement, cluster, ledger, console)
-        coordinator = _coordinate(plan, options, placement, ledger, console, interruption)
+        coordinator, ended = _coordinate(plan, options, placement, ledger, console, interruption)
+        code = _conclude(coordinator, ledger, options, interrupted=interruption.requested)
+        if not ended:  # Ray is gone or hangs, and waiting for it to shut down could take for ever
+            sys.stdout.flush()
+            os._exit(code)
+    return code
+
+
+def _conclude(coordinator: Coordinator, ledger: Ledger, options: Options, *, interrupted: bool) -> int:
     outcomes = ledger.outcomes()
     report = build_report(
         outcomes,
@@ -78,8 +92,16 @@ def _sweep(plan: Plan, options: Options) -> int:
         environment=ledger.environment(),
     )
     conclude(report, ledger, keep_checkpoints=options.keep_checkpoints, retries=options.retries)
-    render(report, Console(), run=ledger.storage.location)
-    return _exit(report, outcomes, ledger, options, interrupted=interruption.requested)
+    run = ledger.storage.location
+    render(report, Console(), run=run)
+    completed = any(outcome.status is TrialStatus.COMPLETED for outcome in outcomes)
+    code = INTERRUPTED_EXIT_CODE if interrupted else 0 if completed else 1
+    if interrupted:
+        click.echo(f"continue with: python -m orchestrator.sweep --resume {shlex.quote(run)}")
+    if options.as_json:
+        document = {"run": run, "exit_code": code, **result_document(report)}
+        click.echo(json.dumps(document, allow_nan=False))
+    return code
 
 
 def _placement(plan: Plan, options: Options, cluster: "Cluster") -> PlacementPlan:
@@ -113,7 +135,8 @@ def _coordinate(
     ledger: Ledger,
     console: Console,
     interruption: Interruption,
-) -> Coordinator:
+) -> tuple[Coordinator, bool]:
+    """The bookkeeping after the last trial, and whether Ray ended in order."""
     from orchestrator.ray_runner import run_on_ray
 
     retries = options.retries
@@ -130,19 +153,21 @@ def _coordinate(
         over = options.time_budget is not None and coordinator.elapsed_seconds >= options.time_budget
         return interruption.requested or over
 
+    def run() -> None:
+        run_on_ray(
+            coordinator,
+            placement,
+            ledger,
+            sweep_name=plan.name,
+            trial_timeout_seconds=options.trial_timeout,
+            should_stop=should_stop,
+        )
+
     try:
-        if coordinator.not_run():
-            run_on_ray(
-                coordinator,
-                placement,
-                ledger,
-                sweep_name=plan.name,
-                trial_timeout_seconds=options.trial_timeout,
-                should_stop=should_stop,
-            )
+        ended = not coordinator.not_run() or run_interruptibly(run, interruption, grace_seconds=GRACE_SECONDS)
     finally:
         view.close()
-    return coordinator
+    return coordinator, ended
 
 
 def _record_unplaceable(plan: Plan, placement: PlacementPlan, ledger: Ledger) -> list[TrialOutcome]:
@@ -161,18 +186,6 @@ def _record_unplaceable(plan: Plan, placement: PlacementPlan, ledger: Ledger) ->
             ledger.record(outcome)
             recorded.append(outcome)
     return recorded
-
-
-def _exit(
-    report: RunReport, outcomes: list[TrialOutcome], ledger: Ledger, options: Options, *, interrupted: bool
-) -> int:
-    completed = any(outcome.status is TrialStatus.COMPLETED for outcome in outcomes)
-    code = INTERRUPTED_EXIT_CODE if interrupted else 0 if completed else 1
-    if interrupted:
-        click.echo(f"continue with: python -m orchestrator.sweep --resume {ledger.storage.location}")
-    if options.as_json:
-        click.echo(json.dumps(machine_readable(report, run=ledger.storage.location, exit_code=code), allow_nan=False))
-    return code
 
 
 if __name__ == "__main__":

@@ -48,7 +48,12 @@ def test_without_a_gpu_trials_run_alone_with_all_cores_whatever_their_workers() 
     plan = plan_placement(specs(0, 24), [Node(name="a", cpus=2, gpus=0)], most_at_once=8)
     assert not plan.on_gpu
     assert plan.most_at_once == 1
-    assert {plan.request(spec.config) for spec in specs(0, 24)} == {Request(cpus=2, gpus=0, worker_cpus=0)}
+    assert {plan.request(spec.config) for spec in specs(0, 24)} == {Request(cpus=2, gpus=0, worker_cpus=0, threads=1)}
+
+
+def test_on_a_cpu_the_cores_beyond_the_loader_workers_compute() -> None:
+    plan = plan_placement(specs(0, 2), [Node(name="a", cpus=8, gpus=0)])
+    assert [plan.request(spec.config).threads for spec in specs(0, 2)] == [6, 6]
 
 
 def test_a_fraction_of_a_gpu_never_spans_two_cards() -> None:

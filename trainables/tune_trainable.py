@@ -26,8 +26,8 @@ class TrialEndedBadlyError(Exception):
 
 
 class TrialTrainable(tune.Trainable):
-    """The config has `segment` (spec, end, attempt), `label`, `bundles` (the first one is the training process's),
-    `process` (a name for one that may serve no other trial, or None), `sweep`, `checkpoints` and `working_folder`.
+    """The config has `segment` (spec, end, attempt) and its `label`, the resources' `bundles`, `cpu_threads`, `process`
+    (a name for one that may serve no other trial, or None), `sweep`, `checkpoints` and `working_folder`.
 
     The first `step` only says where it runs; torch is imported there, on the worker.
     """
@@ -115,7 +115,7 @@ class TrialTrainable(tune.Trainable):
             checkpoints=Checkpoints(Storage.open(self._asked["checkpoints"])),
             segment_end=segment["end"],
             attempt=segment["attempt"],
-            environment=TrialEnvironment(cpu_threads=int(self._asked["bundles"][0]["CPU"]), node=socket.gethostname()),
+            environment=TrialEnvironment(cpu_threads=self._asked["cpu_threads"], node=socket.gethostname()),
         )
 
 
