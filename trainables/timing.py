@@ -1,5 +1,6 @@
 """The only reader of a clock for a measurement: it waits for the device, then reads."""
 
+import math
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -12,6 +13,9 @@ Number = TypeVar("Number", int, float)
 
 MOST_WINDOWS = 120
 """A longer training merges its windows in pairs, so that hours of training keep 60 to 120 of them."""
+
+_SLACK = 1.1
+"""A window expected to be long enough should not turn out to be a little too short: that costs a wait for nothing."""
 
 
 class DeviceClock:
@@ -73,6 +77,8 @@ class WindowTimer:
         self._images = 0
         self._banked_seconds = 0.0
         self._look_at = self._fewest_steps
+        self._enough_steps = math.inf
+        """Steps that make a window long enough at the rate of the last one: the host can be far ahead of the device."""
         self._started = 0.0
         self._resumed: float | None = None
 
@@ -124,7 +130,8 @@ class WindowTimer:
 
     def _look(self) -> None:
         self._look_at = self._steps + 1
-        if self._banked_seconds + self._clock.glance() - self._started < self._shortest_seconds:
+        seconds = self._banked_seconds + self._clock.glance() - self._started
+        if seconds < self._shortest_seconds and self._steps < self._enough_steps:
             return
         now = self._clock.read()
         self._banked_seconds += now - self._started
@@ -138,6 +145,7 @@ class WindowTimer:
             self._merge_neighbours()
             if not self._is_long_enough():
                 return
+        self._enough_steps = math.ceil(_SLACK * self._steps * self._shortest_seconds / self._banked_seconds)
         self.window_images.append(self._images)
         self.window_seconds.append(self._banked_seconds)
         self._steps = self._images = 0
@@ -154,6 +162,7 @@ class WindowTimer:
         self.merges += 1
         self._fewest_steps *= 2
         self._shortest_seconds *= 2
+        self._enough_steps *= 2
         self._look_at = max(self._look_at, self._fewest_steps)
 
 

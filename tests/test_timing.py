@@ -1,0 +1,247 @@
+"""Windows: what is in them and what is not, to the image and to the tick of a fake clock."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainables.specs import MeasurementProtocol
+from trainables.timing import MOST_WINDOWS, DeviceClock, WindowTimer
+
+PROTOCOL = MeasurementProtocol(epochs=1, window_steps=2, window_seconds=1.0)
+
+
+class FakeDevice:
+    """A device that works off its own queue: giving it a step takes the host `host_seconds`, whatever its cost."""
+
+    def __init__(self, *, host_seconds: float = 0.0) -> None:
+        self.now = 0.0
+        self.busy_until = 0.0
+        self.waits = 0
+        self.host_seconds = host_seconds
+
+    def submit(self, seconds: float) -> None:
+        self.now += self.host_seconds
+        self.busy_until = max(self.busy_until, self.now) + seconds
+
+    def synchronize(self) -> None:
+        self.waits += 1
+        self.now = max(self.now, self.busy_until)
+
+    def clock(self) -> DeviceClock:
+        return DeviceClock(synchronize=self.synchronize, clock=lambda: self.now)
+
+
+class FakeCpu(FakeDevice):
+    """It computes before it returns."""
+
+    def submit(self, seconds: float) -> None:
+        self.now += seconds
+        self.busy_until = self.now
+
+
+def take_steps(timer: WindowTimer, device: FakeDevice, seconds: Sequence[float], *, images: int = 64) -> None:
+    for cost in seconds:
+        device.submit(cost)
+        timer.count(images)
+
+
+def rate(timer: WindowTimer) -> float:
+    return sum(timer.window_images) / sum(timer.window_seconds)
+
+
+def test_work_that_was_only_queued_does_not_count_as_done() -> None:
+    """B01: 6,400 images a second are done; a clock that nobody synchronises would see a few milliseconds pass."""
+    device = FakeDevice(host_seconds=0.0001)
+    timer = WindowTimer(MeasurementProtocol(epochs=1, window_seconds=0.002), device.clock())
+    timer.resume()
+    take_steps(timer, device, [0.010] * 200)
+    timer.pause()
+    assert rate(timer) == pytest.approx(6400, rel=0.01)
+
+
+def test_work_left_over_from_before_is_not_charged_to_the_window() -> None:
+    """B01: 20 steps are still queued when the timer starts."""
+    device = FakeDevice()
+    for _ in range(20):
+        device.submit(0.5)
+    timer = WindowTimer(PROTOCOL, device.clock())
+    timer.resume()
+    take_steps(timer, device, [0.5] * 4)
+    timer.pause()
+    assert (timer.window_images, timer.window_seconds) == ([256], [2.0])
+
+
+def test_the_device_is_waited_for_at_the_ends_of_windows_only() -> None:
+    device = FakeDevice(host_seconds=0.01)
+    timer = WindowTimer(PROTOCOL, device.clock())
+    timer.resume()
+    take_steps(timer, device, [0.005] * 1000)
+    timer.pause()
+    assert len(timer.window_images) == 9
+    assert device.waits == len(timer.window_images) + 2
+
+
+def test_a_host_far_ahead_of_the_device_does_not_make_windows_long() -> None:
+    """Here the host needs a hundredth of the device's time: by its own clock a window would be 100 times too long."""
+    device = FakeDevice(host_seconds=0.001)
+    timer = WindowTimer(PROTOCOL, device.clock())
+    timer.resume()
+    take_steps(timer, device, [0.1] * 2000)
+    timer.pause()
+    assert timer.window_seconds[0] > 90
+    assert max(timer.window_seconds[1:]) < 1.5
+    assert rate(timer) == pytest.approx(640, rel=0.01)
+
+
+def test_warm_up_is_left_out_in_images_and_in_seconds_alike() -> None:
+    """B02: a first step that compiles for 9 seconds changes nothing."""
+    device = FakeCpu()
+    timer = WindowTimer(PROTOCOL, device.clock())
+    timer.resume(uncounted_steps=3)
+    take_steps(timer, device, [9.0, 0.5, 0.5])
+    assert timer.is_warming_up is False
+    take_steps(timer, device, [0.5] * 6)
+    timer.pause()
+    assert sum(timer.window_images) == 6 * 64
+    assert sum(timer.window_seconds) == 3.0
+    assert timer.active_seconds == 13.0
+
+
+def test_evaluation_and_checkpoints_are_outside_however_long_they_take() -> None:
+    """B05: 8,000 images in 4 seconds are 2,000 a second, whatever lies between the steps."""
+    device = FakeCpu()
+    timer = WindowTimer(PROTOCOL, device.clock())
+    for _ in range(2):
+        timer.resume()
+        take_steps(timer, device, [0.5] * 4, images=1000)
+        timer.pause()
+        device.submit(3.0)  # evaluation
+        device.now += 1.0  # checkpoint
+    assert rate(timer) == 2000.0
+    assert timer.active_seconds == 4.0
+
+
+def test_a_window_goes_on_after_a_pause() -> None:
+    device = FakeCpu()
+    timer = WindowTimer(MeasurementProtocol(epochs=1, window_steps=4, window_seconds=1.0), device.clock())
+    for _ in range(2):
+        timer.resume()
+        take_steps(timer, device, [0.5, 0.5])
+        timer.pause()
+        device.now += 100.0
+    assert (timer.window_images, timer.window_seconds) == ([256], [2.0])
+
+
+def test_steps_left_out_after_a_pause_take_their_time_with_them() -> None:
+    """Loader workers fill their queue in a pause: the first batches after it cost nothing and prove nothing."""
+    device = FakeCpu()
+    timer = WindowTimer(PROTOCOL, device.clock())
+    timer.resume()
+    take_steps(timer, device, [0.5])
+    timer.pause()
+    timer.resume(uncounted_steps=2)
+    take_steps(timer, device, [0.1, 0.1, 0.5, 0.5])
+    timer.pause()
+    assert (timer.window_images, timer.window_seconds) == ([128], [pytest.approx(1.0)])
+
+
+def test_a_pause_within_the_warm_up_leaves_the_rest_of_it_due() -> None:
+    device = FakeCpu()
+    timer = WindowTimer(PROTOCOL, device.clock())
+    timer.resume(uncounted_steps=3)
+    take_steps(timer, device, [5.0])
+    timer.pause()
+    timer.resume()
+    take_steps(timer, device, [5.0, 5.0, 0.5, 0.5])
+    timer.pause()
+    assert (timer.window_images, timer.window_seconds) == ([128], [1.0])
+
+
+def test_a_window_needs_its_steps_even_where_one_step_is_long() -> None:
+    device = FakeCpu()
+    timer = WindowTimer(PROTOCOL, device.clock())
+    timer.resume()
+    take_steps(timer, device, [7.0] * 3)
+    timer.pause()
+    assert (timer.window_images, timer.window_seconds) == ([128], [14.0])
+
+
+def test_a_training_too_short_for_a_window_has_none() -> None:
+    device = FakeCpu()
+    timer = WindowTimer(PROTOCOL, device.clock())
+    timer.resume()
+    take_steps(timer, device, [0.1] * 5)
+    timer.pause()
+    assert timer.window_images == []
+    assert timer.recent_rate() is None
+
+
+def test_long_trainings_keep_60_to_120_windows_that_grow() -> None:
+    device = FakeCpu()
+    timer = WindowTimer(PROTOCOL, device.clock())
+    timer.resume()
+    take_steps(timer, device, [0.5] * 10_000)
+    timer.pause()
+    assert MOST_WINDOWS // 2 <= len(timer.window_images) <= MOST_WINDOWS
+    assert set(timer.window_seconds) == {2.0**timer.merges}
+    assert rate(timer) == 128.0
+
+
+def test_a_continued_training_keeps_its_windows_and_their_length() -> None:
+    device = FakeCpu()
+    timer = WindowTimer(PROTOCOL, device.clock(), images=(512, 512), seconds=(4.0, 4.0), merges=2)
+    timer.resume()
+    take_steps(timer, device, [0.5] * 15)
+    timer.pause()
+    assert timer.window_images == [512, 512, 512]
+    assert timer.window_seconds == [4.0, 4.0, 4.0]
+
+
+def test_the_recent_rate_is_that_of_the_last_windows() -> None:
+    device = FakeCpu()
+    timer = WindowTimer(PROTOCOL, device.clock())
+    timer.resume()
+    take_steps(timer, device, [0.5] * 20 + [1.0] * 10)
+    assert timer.recent_rate() == 64.0
+
+
+def test_the_active_time_is_known_while_steps_run() -> None:
+    device = FakeCpu()
+    timer = WindowTimer(PROTOCOL, device.clock())
+    timer.resume()
+    device.now += 2.5
+    assert timer.active_seconds == 2.5
+
+
+Part = tuple[int, list[int]]
+"""Steps to leave out, and the ticks that each step of the part takes."""
+
+PARTS = st.lists(st.tuples(st.integers(0, 5), st.lists(st.integers(1, 30), max_size=60)), max_size=12)
+
+
+@given(parts=PARTS, images=st.integers(1, 512))
+def test_no_image_and_no_second_is_lost_or_counted_twice(parts: list[Part], images: int) -> None:
+    """The windows hold whole steps in their order, and for those steps exactly the time they took."""
+    device = FakeCpu()
+    timer = WindowTimer(MeasurementProtocol(epochs=1, window_steps=2, window_seconds=20.0), device.clock())
+    counted: list[int] = []
+    due = 0
+    for uncounted, ticks in parts:
+        timer.resume(uncounted_steps=uncounted)
+        due = max(due, uncounted)
+        counted += ticks[due:]
+        due = max(0, due - len(ticks))
+        take_steps(timer, device, ticks, images=images)
+        timer.pause()
+        device.now += 1000.0
+    steps = 0
+    for window_images, seconds in zip(timer.window_images, timer.window_seconds, strict=True):
+        taken = window_images // images
+        assert window_images == taken * images
+        assert seconds == sum(counted[steps : steps + taken])
+        assert taken >= 2
+        assert seconds >= 20.0
+        steps += taken
+    assert len(counted) - steps < 2 or sum(counted[steps:]) < 20.0 * 2**timer.merges
