@@ -1,0 +1,151 @@
+"""The benchmarks' arithmetic, and what the GPU check asks for and accepts; the measuring itself is theirs."""
+
+import inspect
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+
+from tests.builders import a_spec, an_outcome
+from trainables.outcomes import (
+    CompileMeasurement,
+    DeviceFacts,
+    PrecisionMeasurement,
+    TrialOutcome,
+    TrialStatus,
+    outcome_to_mapping,
+)
+from trainables.spec_door import spec_from_text
+from trainables.specs import CompileMode, Precision
+from trainables.synthetic import load_synthetic
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture
+def benchmark(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Imports a file of benchmarks/ by its name."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+
+    def load(name: str) -> ModuleType:
+        return import_module(name)
+
+    return load
+
+
+def test_every_benchmark_is_listed() -> None:
+    listed = (ROOT / "benchmarks" / "README.md").read_text()
+    commands = [
+        path.name
+        for path in (ROOT / "benchmarks").iterdir()
+        if path.suffix == ".sh" or (path.suffix == ".py" and "ArgumentParser" in path.read_text())
+    ]
+    assert len(commands) >= 3
+    assert [name for name in commands if f"benchmarks/{name}" not in listed] == []
+
+
+def test_a_spread_is_the_median_and_the_outer_twentieths(benchmark: Any) -> None:
+    spread = benchmark("report_files").spread
+    assert spread([float(value) for value in range(21)]) == {"median": 10, "low": 1, "high": 19, "count": 21}
+    assert spread([0.5]) == {"median": 0.5, "low": 0.5, "high": 0.5, "count": 1}
+
+
+def loops(plain: float, again: float, project: float, project_again: float) -> dict[str, Any]:
+    seconds = {"plain": plain, "plain again": again, "project": project, "project again": project_again}
+    return {
+        name: {"steps": 100, "wall_seconds": value, "cpu_seconds": value, "train_loss": 0.5}
+        for name, value in seconds.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("most", "slower", "met"), [(1.05, 1.04, True), (1.05, 1.06, False), (None, 1.04, True), (None, 1.3, False)]
+)
+def test_a_loop_is_judged_by_the_median_ratio_to_its_partner(
+    benchmark: Any, most: float | None, slower: float, met: bool
+) -> None:
+    module = benchmark("loop_overhead")
+    rounds = [loops(1.0, 1.1, slower, slower * 1.1)] * 3
+    found = module.summary(module.Case(batch_size=32, epochs=1, most=most), [rounds])
+    assert found["wall_seconds"]["project"]["median"] == pytest.approx(slower)
+    assert found["wall_seconds"]["control"]["median"] == pytest.approx(1.1)
+    assert found["wall_seconds"]["plain_step_microseconds"]["median"] == pytest.approx(10_000)
+    assert found["met"] is met
+
+
+def test_the_fixed_cost_is_what_a_trials_own_account_leaves_and_the_first_is_apart(benchmark: Any) -> None:
+    run = {"interval_seconds": [9.0, 0.5, 0.75], "trial_seconds": [3.0, 0.25, 0.25], "ray_start_seconds": 5.0}
+    found = benchmark("trial_cost").summary([run, run])
+    assert found["cost_seconds"]["median"] == 0.375
+    assert found["run_median_cost_seconds"] == [0.375, 0.375]
+    assert (found["cost_seconds"]["count"], found["first_trial_seconds"]["median"]) == (4, 9.0)
+
+
+def test_the_trials_of_the_gpu_check_are_read(benchmark: Any) -> None:
+    specs = {label: spec_from_text(text, source=label) for label, text in benchmark("gpu_check").trial_plan()}
+    digits = {(s.config.precision, s.config.compile) for s in specs.values() if s.dataset == "digits28"}
+    assert digits == {(p, c) for p in Precision for c in (CompileMode.OFF, CompileMode.DEFAULT)}
+    (synthetic,) = (spec for spec in specs.values() if spec.dataset == "synthetic")
+    inspect.signature(load_synthetic).bind(**synthetic.dataset_args)
+
+
+def gpu_outcome(**fields: Any) -> TrialOutcome:
+    given: dict[str, Any] = {
+        "device": DeviceFacts(device="NVIDIA H200"),
+        "peak_memory_bytes": 2**20,
+        "precision": PrecisionMeasurement(executed_precision="bf16"),
+        "compilation": CompileMeasurement(compile_seconds=3.0, graph_breaks=0),
+    }
+    spec = a_spec(precision=Precision.BF16, compile=CompileMode.DEFAULT)
+    return an_outcome(spec, **(given | fields))
+
+
+@pytest.mark.parametrize(
+    ("fields", "fault"),
+    [
+        ({}, None),
+        ({"status": TrialStatus.DIVERGED, "status_reason": "loss became NaN"}, "diverged: loss became NaN"),
+        ({"precision": PrecisionMeasurement(executed_precision="fp32")}, "asked for bf16, ran fp32"),
+        ({"device": DeviceFacts(device="cpu")}, "ran on the CPU"),
+        ({"peak_memory_bytes": None, "throughput": None}, "no peak memory; no throughput"),
+        ({"compilation": CompileMeasurement(compile_seconds=3.0, graph_breaks=2)}, "graph breaks: 2"),
+        ({"compilation": None}, "no compile seconds"),
+    ],
+)
+def test_the_gpu_check_says_what_is_wrong_with_an_outcome(
+    benchmark: Any, fields: dict[str, Any], fault: str | None
+) -> None:
+    assert benchmark("gpu_check").outcome_fault(outcome_to_mapping(gpu_outcome(**fields))) == fault
+
+
+def test_precisions_that_disagree_are_found(benchmark: Any) -> None:
+    agreement = benchmark("gpu_check").agreement
+    outcomes = {str(a): outcome_to_mapping(gpu_outcome(accuracy=a)) for a in (0.98, 0.985)}
+    assert [check.fault for check in agreement(outcomes)] == [None]
+    far = outcomes | {"far": outcome_to_mapping(gpu_outcome(accuracy=0.9))}
+    assert [check.fault for check in agreement(far)] == ["they differ by 0.0850, more than 0.01"]
+
+
+def test_a_part_that_hangs_or_fails_is_told_from_one_that_passes(benchmark: Any) -> None:
+    module = benchmark("gpu_check")
+    assert module.fault_of(module.run(["-c", "print('good')"], 60)) is None
+    assert module.fault_of(module.run(["-c", "import sys; sys.exit('bad')"], 60)) == "exit code 1: bad"
+    hung = module.run(["-c", "import time; print('x', flush=True); time.sleep(600)"], 1)
+    assert (module.fault_of(hung), hung.output) == ("was ended after 1 s", "x\n")
+
+
+@pytest.mark.skipif(torch.accelerator.is_available(), reason="there is a GPU")
+def test_without_a_gpu_the_gpu_check_says_so(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [ROOT / "benchmarks" / "gpu_check.sh", tmp_path],
+        env={"PYTHON": sys.executable, "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "gpu_check: no GPU here\n")
