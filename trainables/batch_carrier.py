@@ -140,22 +140,30 @@ class BatchCarrier:
         while True:
             try:
                 batch = next(arriving, None)
-            except RuntimeError as error:
-                if not str(error).startswith("DataLoader timed out"):
-                    raise
+            except Exception as error:  # noqa: BLE001  # whatever it is, it is raised again, after the workers' end
+                failure = self._without_frames(error)
                 break
             if batch is None:
                 return
             if isinstance(batch, InputError):
-                raise batch
+                failure = batch
+                break
             images, labels = batch
             yield images, labels
-        del arriving  # with the loader the workers end, now and not when the last reference to an error is gone
+        del arriving  # with the loader the workers end: now, not when the last reference to the error is gone
         self._loader = None
-        raise LoaderStalled(
-            f"the data loader timed out: its {self._num_workers} workers gave no batch for {self._stall_seconds:g} s; "
-            f"look at what the data set waits for (a lock, a network, a device), or set num_workers to 0"
-        )
+        raise failure
+
+    def _without_frames(self, error: Exception) -> Exception:
+        """The error with nothing that refers to the loader; what happened in a worker is told in its text."""
+        if str(error).startswith("DataLoader timed out"):
+            return LoaderStalled(
+                f"the data loader timed out: its {self._num_workers} workers gave no batch for "
+                f"{self._stall_seconds:g} s; look at what the data set waits for (a lock, a network, a device), or "
+                f"set num_workers to 0"
+            )
+        error.__cause__ = error.__context__ = None
+        return error.with_traceback(None)
 
 
 def _unchanged(batch: Any) -> Any:

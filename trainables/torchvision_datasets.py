@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
+import numpy as np
 import torchvision
 from torch.utils.data import Subset
 
@@ -69,7 +69,7 @@ def _parts(entry: TorchvisionSet, part: Any, train: Transform, evaluation: Trans
             num_classes=entry.num_classes,
         )
     whole, whole_for_evaluation = part(entry.train, train), part(entry.train, evaluation)
-    order = torch.randperm(len(whole), generator=torch.Generator().manual_seed(SPLIT_SEED)).tolist()
+    order = np.random.RandomState(SPLIT_SEED).permutation(len(whole)).tolist()
     validation_images = round(len(whole) * VALIDATION_SHARE)
     return DataParts(
         train=Subset(whole, order[validation_images:]),
