@@ -37,9 +37,6 @@ class Fixed:
     def asked(self) -> Any:
         return self.value
 
-    def draw(self, generator: random.Random) -> Any:
-        return self.value
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:

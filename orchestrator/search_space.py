@@ -152,7 +152,7 @@ class SearchSpace(Task):
         return True
 
     def _excluded(self, what: str) -> str:
-        return f"{self.constraints[0].place}: constraints: {what}; loosen one of the {len(self.constraints)}"
+        return f"{self.constraints[0].place}: constraints: {what}; loosen a constraint, or give other values"
 
     def _scaled(self, configs: Iterable[TrainingConfig]) -> tuple[TrainingConfig, ...]:
         """Distinct configurations after the rule."""
@@ -174,13 +174,17 @@ class SearchSpace(Task):
 
     def _drawn(self, index: int) -> TrainingConfig:
         for attempt in range(MOST_TRIES):
-            drawn: dict[str, Any] = {
-                name: values.draw(random.Random(_hash(self.seed, index, attempt, name)))  # noqa: S311 (no secret)
-                for name, values in self.knobs.items()
-            }
-            if self._allows(config := TrainingConfig(**drawn)):
+            values = {name: self._value(name, index, attempt) for name in self.knobs}
+            if self._allows(config := TrainingConfig(**values)):
                 return config
         raise InputError(self._excluded(f"none of {MOST_TRIES:,} draws satisfies them"))
+
+    def _value(self, name: str, index: int, attempt: int) -> Any:
+        values = self.knobs[name]
+        if isinstance(values, Fixed):
+            return values.value
+        # A generator of its own for every value: a knob more or less leaves the draws of the others as they were.
+        return values.draw(random.Random(_hash(self.seed, index, attempt, name)))  # noqa: S311 (no secret)
 
 
 def load_space(source: str | None, *, overrides: Sequence[str] = (), seed: int | None = None) -> SearchSpace:

@@ -3,6 +3,11 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says something of the machine and its neighbours, and nothing of the code.
+settings.register_profile("suite", deadline=None, max_examples=50)
+settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session")

@@ -31,7 +31,7 @@ class Faults:
 
     def add(self, place: Place, key: str, what: str) -> None:
         """`key` is dotted (`knobs.lr`), or empty for the input as a whole."""
-        named_by_place = not key or place.source.endswith(f" {key}")
+        named_by_place = not key or place.source.removeprefix("--set ").removeprefix("--") == key
         self._found.append((place, f"{place}: {what}" if named_by_place else f"{place}: {key}: {what}"))
 
     def __bool__(self) -> bool:

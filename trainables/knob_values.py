@@ -1,5 +1,6 @@
 """The values of each knob: what is allowed, and a person's value into the program's."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -32,7 +33,7 @@ class KnobRule:
 def whole(value: object, *, lowest: int, highest: int = LARGEST_WHOLE) -> int:
     """A whole number of YAML; booleans, texts and `32.0` are none. Raises `ValueError`."""
     if isinstance(value, bool) or not isinstance(value, int):
-        as_whole = f"; write {int(value)}" if isinstance(value, float) and value == int(value) else ""
+        as_whole = f"; write {int(value)}" if isinstance(value, float) and value.is_integer() else ""
         raise ValueError(f"must be a whole number of at least {lowest}, got {given(value)}{as_whole}{_unquote(value)}")
     if value < lowest:
         raise ValueError(f"must be at least {lowest}, got {value}")
@@ -48,8 +49,8 @@ def number(value: object) -> float:
     try:
         real = float(value)
     except OverflowError:
-        real = float("inf")
-    if real - real != 0:  # true of NaN and of the infinities alone
+        real = math.inf
+    if not math.isfinite(real):
         raise ValueError(f"must be a finite number, got {given(value)}")
     return real
 
@@ -76,14 +77,12 @@ def parse_knob(name: str, value: object) -> Any:
 
 
 def _unquote(value: object) -> str:
-    """What to do about a number that was written in quotes."""
-    if not isinstance(value, str):
-        return ""
+    """What to do about a number that was written as text."""
+    bare = value.replace("_", "").strip() if isinstance(value, str) else ""
     try:
-        float(value)
+        return f"; write {bare} without quotes" if math.isfinite(float(bare)) else ""
     except ValueError:
         return ""
-    return "; write it without quotes"
 
 
 def _above_zero(value: object) -> float:

@@ -13,7 +13,7 @@ import yaml
 from trainables.errors import InputError
 from trainables.faults import Faults, Place, given
 
-MOST_VALUES = 1_000_000
+MOST_VALUES = 100_000
 """Values in one file, aliases counted as often as they are used: more is a mistake or an attack."""
 
 Value: TypeAlias = "str | int | float | bool | tuple[Node, ...] | Mapping[str, Node] | None"
@@ -81,10 +81,12 @@ def plain(node: Node) -> Any:
 
 
 def format_yaml(mapping: Mapping[str, Any]) -> str:
-    """YAML that `parse_yaml` reads back equal, and that YAML 1.1 readers take for the same values."""
-    return yaml.dump(
-        dict(mapping), Dumper=_Writer, sort_keys=False, default_flow_style=None, allow_unicode=True, width=110
-    )
+    """YAML that `parse_yaml` reads back equal, and that YAML 1.1 readers take for the same values.
+
+    Keys of the mappings directly in `mapping` have a line each; whatever is deeper is written in line where it fits.
+    """
+    top = {key: _Lines(value) if isinstance(value, Mapping) and value else value for key, value in mapping.items()}
+    return yaml.dump(top, Dumper=_Writer, sort_keys=False, default_flow_style=None, allow_unicode=True, width=110)
 
 
 # The core schema of YAML 1.2 (https://yaml.org/spec/1.2.2/#103-core-schema), apart from numbers with leading zeros.
@@ -116,11 +118,20 @@ def _represent_text(writer: Any, text: str) -> yaml.Node:
     return node
 
 
+class _Lines(dict[str, Any]):
+    """A mapping that is written with a line for each key."""
+
+
+def _represent_lines(writer: Any, lines: _Lines) -> yaml.Node:
+    node: yaml.Node = writer.represent_mapping(f"{_TAG}map", lines, flow_style=False)
+    return node
+
+
 class _Writer(yaml.SafeDumper):
     """Quotes every text that YAML 1.1 or the core schema would take for something else."""
 
     yaml_implicit_resolvers = {**yaml.SafeDumper.yaml_implicit_resolvers, None: _CORE_RESOLVERS}  # noqa: RUF012 (as above)
-    yaml_representers = {**yaml.SafeDumper.yaml_representers, str: _represent_text}  # noqa: RUF012 (as above)
+    yaml_representers = {**yaml.SafeDumper.yaml_representers, str: _represent_text, _Lines: _represent_lines}  # noqa: RUF012 (as above)
     yaml_multi_representers = {StrEnum: _represent_text}  # noqa: RUF012 (as above)
 
     def ignore_aliases(self, data: Any) -> bool:
@@ -174,8 +185,8 @@ class _Reading:
             name = raw_name.value
             path = f"{key}.{name}" if key else name
             if name in entries:
-                first = entries[name].place
-                self._faults.add(place, path, f"is given twice, first in line {first.line}; leave one of them out")
+                first = f", first in line {entries[name].place.line}" if self._numbered else ""
+                self._faults.add(place, path, f"is given twice{first}; leave one of them out")
                 continue
             entries[name] = self.node(raw_value, key=path, place=place, inside=inside)
         return entries
