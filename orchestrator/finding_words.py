@@ -66,8 +66,8 @@ _WORDS: Mapping[FindingKind, tuple[str, str]] = {
         "Lower lr, or train for longer. They are ranked last.",
     ),
     FindingKind.SEEDS_NOT_COMPLETED: (
-        "{configurations_counted} that are ranked did not complete from every seed, such as {configuration}: "
-        "{unfinished} of {runs} runs did not.",
+        "Not every run of {configurations_counted} completed, such as {unfinished} of {runs} of {configuration}; "
+        "the others alone are ranked.",
         "Read why under what was not ranked, before relying on it.",
     ),
     FindingKind.BATCH_SIZE_BLAMED_FOR_LR: (

@@ -35,8 +35,8 @@ def config(
 
 
 def spec(knobs: TrainingConfig | None = None, **given: Any) -> TrialSpec:
-    asked = {"model": "digits_cnn", "dataset": "digits", "protocol": MeasurementProtocol(epochs=20)} | given
-    return TrialSpec(config=knobs or config(), **asked)
+    asked: dict[str, Any] = {"model": "digits_cnn", "dataset": "digits", "protocol": MeasurementProtocol(epochs=20)}
+    return TrialSpec(config=knobs or config(), **(asked | given))
 
 
 def windows(rate: float, count: int = 30, measured_on: str = "training") -> ThroughputMeasurement:
