@@ -1,8 +1,10 @@
 """Where a search space is read from: a file by its path, or a ready one by its name."""
 
+from collections.abc import Collection
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
-import search_spaces
 from trainables.errors import InputError
 from trainables.faults import did_you_mean
 from trainables.yaml_reader import read_text
@@ -11,10 +13,10 @@ DEFAULT_SPACE = "quick"
 SUFFIXES = (".yaml", ".yml")
 
 
-def ready_spaces() -> dict[str, Path]:
+def ready_spaces() -> dict[str, Traversable]:
     """The files of the ready spaces, by their names."""
-    folders = [Path(folder) for folder in search_spaces.__path__]
-    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.yaml"))}
+    found = [entry for entry in files("search_spaces").iterdir() if entry.name.endswith(".yaml")]
+    return {entry.name.removesuffix(".yaml"): entry for entry in sorted(found, key=lambda entry: entry.name)}
 
 
 def find_space(source: str | None) -> tuple[str, str]:
@@ -25,13 +27,13 @@ def find_space(source: str | None) -> tuple[str, str]:
     ready = ready_spaces()
     name = source or DEFAULT_SPACE
     if name in ready:
-        return read_text(str(ready[name])), f"search_spaces/{ready[name].name}"
+        return ready[name].read_text(encoding="utf-8"), f"search_spaces/{ready[name].name}"
     if not Path(name).expanduser().exists():
         raise InputError(_not_found(name, ready))
     return read_text(name), name
 
 
-def _not_found(name: str, ready: dict[str, Path]) -> str:
+def _not_found(name: str, ready: Collection[str]) -> str:
     stem = Path(name).name
     for suffix in SUFFIXES:
         stem = stem.removesuffix(suffix)
