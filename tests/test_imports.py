@@ -123,6 +123,11 @@ def test_a_library_that_the_table_does_not_name_is_found() -> None:
     assert faults(trainables__loop="import yaml, torch, json\nimport requests") == ["trainables.loop imports requests"]
 
 
+def test_numpy_and_pillow_go_with_torch_and_not_without_it() -> None:
+    assert faults(trainables__loop="import torch, yaml, numpy", trainables__clock="from PIL import Image") == []
+    assert faults(trainables__specs="import numpy as np") == ["trainables.specs imports numpy"]
+
+
 def test_a_trainable_that_reaches_for_the_orchestrator_is_found() -> None:
     assert faults(trainables__specs="def f():\n from orchestrator import plan", orchestrator__plan="") == [
         "trainables.specs imports orchestrator.plan"
