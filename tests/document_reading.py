@@ -41,7 +41,7 @@ def machine_paths(text: str) -> list[str]:
 def commands(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Module and arguments of each `python -m`, in blocks of shell commands and in inline code."""
     for language, block in fenced_blocks(text):
-        if language in ("bash", "sh", "console", "yaml"):
+        if language in ("", "bash", "sh", "console", "yaml"):
             for line in block.replace("\\\n", " ").splitlines():
                 yield from _commands_in(line)
     for span in re.findall(r"`([^`\n]+)`", FENCE.sub("", text)):
@@ -55,5 +55,7 @@ def _commands_in(line: str) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def is_placeholder(word: str) -> bool:
-    """A word that stands for another: RUN, SPACE.yaml, [options], …."""
+    """A word that stands for another: RUN, SPACE.yaml, [options], my_space.yaml, …."""
+    if word.startswith("my_"):
+        return True
     return bool(re.search(r"…|\.\.\.|^\[|\]$|^<", word) and "=" not in word) or bool(re.match(r"[A-Z][A-Z_|]*\b", word))

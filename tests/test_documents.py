@@ -13,7 +13,10 @@ import click
 import pytest
 import yaml
 
+from orchestrator.comparison import Verdict
 from orchestrator.interruption import INTERRUPTED_EXIT_CODE
+from orchestrator.pair_columns import PAIR_SCHEMA
+from orchestrator.result_columns import NOT_MEASURED_YET, result_schema
 from orchestrator.sweep import WRONG_INPUT_EXIT_CODE
 from tests.document_reading import (
     commands,
@@ -86,7 +89,7 @@ def test_every_command_in_the_documents_is_one_that_the_code_takes(
     known |= set(command.get_help_option_names(click.Context(command)))
     asked = {argument.partition("=")[0] for argument in arguments if re.match(r"--?[a-z]", argument)}
     assert asked - known == set()
-    if not any(is_placeholder(argument) for argument in arguments):
+    if arguments and not any(is_placeholder(argument) for argument in arguments):  # without any, it is only named
         command.make_context(module, [argument for argument in arguments if argument not in ("-h", "--help")])
 
 
@@ -98,9 +101,8 @@ def test_documents_show_the_main_commands() -> None:
 
 @pytest.mark.parametrize(("path", "module", "arguments"), [entry for entry in COMMANDS if entry[1].endswith(".sweep")])
 def test_every_search_space_in_the_documents_exists(path: Path, module: str, arguments: tuple[str, ...]) -> None:
-    context = click.Context(import_module(module).main)
-    parser = context.command.make_parser(context)
-    (space,) = (parser.parse_args(list(arguments))[0].get("space"),)
+    context = import_module(module).main.make_context(module, list(arguments), resilient_parsing=True)
+    space = context.params["space"]
     ready = {file.stem for file in (ROOT / "search_spaces").glob("*.yaml")}
     assert space is None or is_placeholder(space) or space in ready or (path.parent / space).is_file()
 
@@ -115,6 +117,36 @@ def test_every_exit_code_is_explained_to_users(code: int) -> None:
     """In the paragraph, list or table that follows the words "exit code"."""
     explained = re.findall(r"(?is)exit codes?\b.*?(?=\n#|\Z)", for_users())
     assert any(re.search(rf"(?<![\d.]){code}(?![\d.]*\d)", part) for part in explained)
+
+
+def columns_under(heading: str) -> list[str]:
+    """Names in the first column of the table under a heading of docs/results.md."""
+    section = (ROOT / "docs" / "results.md").read_text().partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\| (`.+?`) \|", section, re.MULTILINE)
+    return [name for cell in cells for name in re.findall(r"`([a-z0-9_]+)`", cell)]
+
+
+def test_every_column_of_the_results_is_explained_in_their_order() -> None:
+    assert columns_under("Columns of results.parquet") == result_schema().names
+
+
+def test_every_column_of_the_pairs_is_explained_in_their_order() -> None:
+    assert columns_under("Columns of pairs.parquet") == PAIR_SCHEMA.names
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_every_verdict_is_explained(verdict: Verdict) -> None:
+    assert f"`{verdict.value}`" in for_users()
+
+
+def test_the_columns_said_to_be_unmeasured_are_those() -> None:
+    lines = (ROOT / "docs" / "results.md").read_text().splitlines()
+    unmeasured = [line for line in lines if "not measured yet" in line or "null: evaluation" in line]
+    assert {name for line in unmeasured for name in re.findall(r"`([a-z0-9_]+)`", line)} == set(NOT_MEASURED_YET)
+
+
+def test_the_table_of_statuses_is_complete() -> None:
+    assert columns_under("Statuses") == [status.value for status in TrialStatus]
 
 
 def test_the_continuous_check_runs_the_test_command_of_the_readme() -> None:
@@ -181,4 +213,5 @@ def test_a_path_that_every_machine_has_is_none(text: str) -> None:
 @pytest.mark.parametrize(("word", "verdict"), [("RUN", True), ("SPACE.yaml", True), ("…", True), ("[SPACE]", True)])
 def test_placeholders_are_told_from_values(word: str, verdict: bool) -> None:
     assert is_placeholder(word) is verdict
+    assert is_placeholder("my_spaces/birds.yaml")
     assert not is_placeholder("quick") and not is_placeholder("--plan") and not is_placeholder("knobs.lr=[0.1]")  # noqa: PT018
