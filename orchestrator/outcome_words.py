@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from orchestrator.answer import RunReport
 from orchestrator.wording import one_line, plural, some_of
 
-MOST_LABELS = 3
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotRankedGroup:
@@ -17,10 +15,9 @@ class NotRankedGroup:
     reason: str
     labels: tuple[str, ...]
 
-    @property
-    def trials(self) -> str:
+    def trials(self, most: int) -> str:
         """`bf16-b64-eager-lr0.001-w0, … and 4 more`."""
-        return some_of(list(self.labels), MOST_LABELS)
+        return some_of(list(self.labels), most)
 
 
 def not_ranked_groups(report: RunReport) -> list[NotRankedGroup]:
@@ -37,11 +34,11 @@ def not_ranked_groups(report: RunReport) -> list[NotRankedGroup]:
     ]
 
 
-def not_run_words(report: RunReport) -> str | None:
-    """The planned trials that were never started; None where there are none."""
+def not_run_words(report: RunReport, most: int) -> str | None:
+    """The planned trials that were never started, the first `most` of them by name; None where there are none."""
     if not report.not_run:
         return None
-    labels = some_of([spec.label for spec in report.not_run], MOST_LABELS)
+    labels = some_of([spec.label for spec in report.not_run], most)
     return f"{plural(len(report.not_run), 'planned trial')} not run: {labels}"
 
 

@@ -17,6 +17,7 @@ from orchestrator.wording import interval, one_line, ratio, signed_points
 
 MOST_PAIRS = 100
 MOST_ROWS = 1000
+MOST_LABELS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +46,7 @@ def sections(report: RunReport) -> Iterator[Section]:
     for ranking in report.rankings:
         yield _leaderboard(ranking)
     yield from _not_ranked(report)
-    if not_run := not_run_words(report):
+    if not_run := not_run_words(report, MOST_LABELS):
         yield Section(heading="Not run", paragraphs=(f"{not_run}.",))
     yield from _findings(report)
     yield from _pairs(report)
@@ -85,7 +86,7 @@ def _not_ranked(report: RunReport) -> Iterator[Section]:
     if groups:
         table = Table(
             names=("status", "trials", "reason"),
-            rows=tuple((group.status, group.trials, group.reason) for group in groups),
+            rows=tuple((group.status, group.trials(MOST_LABELS), group.reason) for group in groups),
             numeric=(False, False, False),
         )
         yield Section(heading=f"Not ranked ({len(report.not_ranked):,})", table=table)

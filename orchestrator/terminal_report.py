@@ -19,6 +19,7 @@ WIDEST = 160
 MOST_ROWS = 30
 MOST_GROUPS = 12
 MOST_FINDINGS = 6
+MOST_LABELS = 3
 
 HEADING, ROW = "bold underline", "none"
 UNWRAPPED = (HEADING, ROW)
@@ -63,7 +64,7 @@ def _lines(report: RunReport, width: int, run: str | None, *, plain: bool) -> It
         yield "bold green", f"{prefix}{first}"
         yield from (("", sentence) for sentence in others)
     yield from _not_ranked(report)
-    if not_run := not_run_words(report):
+    if not_run := not_run_words(report, MOST_LABELS):
         yield from (("", ""), ("", not_run))
     yield from _findings(report)
     yield from _method(report)
@@ -101,7 +102,7 @@ def _not_ranked(report: RunReport) -> Iterator[Line]:
     yield "", ""
     yield "bold", f"Not ranked ({len(report.not_ranked):,})"
     for group in groups[:MOST_GROUPS]:
-        yield "", f"  {group.status}: {group.trials}: {group.reason}"
+        yield "", f"  {group.status}: {group.trials(MOST_LABELS)}: {group.reason}"
     left_out = sum(len(group.labels) for group in groups[MOST_GROUPS:])
     if left_out:
         yield "", f"  and {left_out:,} more for other reasons, all in leaderboard.md and results.csv"
