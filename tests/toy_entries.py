@@ -234,3 +234,15 @@ class SetsTf32(Mlp):
 
 def sets_tf32(in_forward: bool = False) -> nn.Module:
     return SetsTf32(in_forward=in_forward)
+
+
+class Unsavable(Mlp):
+    def get_extra_state(self) -> object:
+        return {1, 2}
+
+    def set_extra_state(self, state: object) -> None:
+        pass
+
+
+def unsavable() -> nn.Module:
+    return Unsavable()
