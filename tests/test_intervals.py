@@ -33,6 +33,14 @@ def test_a_report_within_an_epoch_ends_no_interval() -> None:
     assert plan.intervals == 2
 
 
+def test_a_schedule_may_be_longer_than_the_training() -> None:
+    assert IntervalPlan.of(MeasurementProtocol(epochs=4), steps_per_epoch=7).schedule_intervals == 4
+    assert (
+        IntervalPlan.of(MeasurementProtocol(epochs=4, schedule_epochs=20), steps_per_epoch=7).schedule_intervals == 20
+    )
+    assert IntervalPlan.of(MeasurementProtocol(max_steps=40), steps_per_epoch=7).schedule_intervals == 20
+
+
 def test_max_steps_alone_is_evaluated_twenty_times() -> None:
     plan = IntervalPlan.of(MeasurementProtocol(max_steps=400), steps_per_epoch=7)
     assert reports_of(plan) == list(range(20, 401, 20))

@@ -389,7 +389,11 @@ def test_a_grid_is_the_product_of_its_distinct_values(knobs: dict[str, Any]) -> 
             "seed": st.integers(0, 2**31 - 1),
             "dataset_args": st.dictionaries(st.text("abc", min_size=1), st.floats(0, 1)),
         },
-        optional={"num_classes": st.integers(2, 1000), "report_every_steps": st.integers(1, 1000)},
+        optional={
+            "num_classes": st.integers(2, 1000),
+            "report_every_steps": st.integers(1, 1000),
+            "schedule_epochs": st.integers(1000, 2000),
+        },
     ),
 )
 def test_a_resolved_space_reads_back_equal(
@@ -421,3 +425,11 @@ def test_a_draw_is_the_same_whatever_was_drawn_before(knobs: dict[str, Any], ind
     for earlier in range(before):
         space.sample(earlier)
     assert space.sample(index) == read(text).sample(index)
+
+
+@pytest.mark.parametrize(
+    ("length", "than"), [({"epochs": 5}, "and epochs 5"), ({"epochs": None, "max_steps": 9}, "without epochs")]
+)
+def test_a_schedule_shorter_than_the_training_is_refused(length: dict[str, Any], than: str) -> None:
+    (message,) = refusal(lambda: read(space_text(schedule_epochs=4, **length)))
+    assert f"schedule_epochs: must be at least epochs, got 4 {than}" in message

@@ -87,7 +87,14 @@ def test_plain_values_are_of_plain_types() -> None:
 
 def test_the_identity_is_the_same_in_every_process_and_release() -> None:
     """A run resumed after an upgrade finds its records under this; it changes only when a trial's meaning does."""
-    assert SPEC.trial_id == "33b1a74401bd346d"
+    assert SPEC.trial_id == "b55aafcba7379aeb"
+
+
+def test_a_value_at_its_default_is_no_part_of_the_identity() -> None:
+    """A release that adds a knob, whose default means what was done before, finds the earlier records."""
+    written_out = replace(SPEC, config=replace(SPEC.config, weight_decay=1e-2), num_classes=None)
+    assert written_out.trial_id == SPEC.trial_id
+    assert replace(SPEC, config=replace(SPEC.config, weight_decay=2e-2)).trial_id != SPEC.trial_id
 
 
 DIFFERENT: dict[str, Any] = {

@@ -25,6 +25,8 @@ class IntervalPlan:
     """
 
     intervals: int
+    schedule_intervals: int
+    """Intervals until the schedule has come down; never fewer than `intervals`."""
     steps_per_interval: int
     steps_per_report: int
     total_steps: int
@@ -34,6 +36,7 @@ class IntervalPlan:
         if protocol.epochs is not None:
             return cls(
                 intervals=protocol.epochs,
+                schedule_intervals=protocol.schedule_epochs or protocol.epochs,
                 steps_per_interval=steps_per_epoch,
                 steps_per_report=protocol.report_every_steps or steps_per_epoch,
                 total_steps=protocol.epochs * steps_per_epoch,
@@ -41,6 +44,7 @@ class IntervalPlan:
         steps = _steps_per_interval(protocol)
         return cls(
             intervals=interval_count(protocol),
+            schedule_intervals=interval_count(protocol),
             steps_per_interval=steps,
             steps_per_report=steps,
             total_steps=_max_steps(protocol),

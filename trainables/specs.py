@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
@@ -69,6 +69,8 @@ class MeasurementProtocol:
     epochs: int | None = None
     max_steps: int | None = None
     """Optimizer steps in all, where an epoch is long."""
+    schedule_epochs: int | None = None
+    """Length of the cosine schedule, where a training of `epochs` is to stop before its end; none: `epochs`."""
     report_every_steps: int | None = None
     """Reports and checkpoints within an epoch; none: once an epoch (with `max_steps`: twenty times in all)."""
     warmup_steps: int = 5
@@ -110,9 +112,15 @@ class TrialSpec:
 
     @property
     def trial_id(self) -> str:
-        """Content hash of all that was asked, but for the replicate: 16 hexadecimal digits."""
-        asked = spec_to_mapping(self)
-        del asked["replicate"]
+        """Content hash of all that was asked, but for the replicate: 16 hexadecimal digits.
+
+        A value at its default is left out, so that a release that adds a knob finds the records of the one before.
+        """
+        asked = _but_defaults(self, spec_to_mapping(self)) | {
+            "config": _but_defaults(self.config, config_to_mapping(self.config)),
+            "protocol": _but_defaults(self.protocol, asdict(self.protocol)) | {"version": self.protocol.version},
+        }
+        asked.pop("replicate", None)
         canonical = json.dumps(asked, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(canonical.encode()).hexdigest()[:TRIAL_ID_LENGTH]
 
@@ -156,7 +164,7 @@ def spec_to_mapping(spec: TrialSpec) -> dict[str, Any]:
     """Plain Python values, as JSON and Ray carry them; `spec_from_mapping` reads them back."""
     mapping = {entry.name: _plain(getattr(spec, entry.name)) for entry in fields(spec)}
     mapping["config"] = config_to_mapping(spec.config)
-    mapping["protocol"] = {entry.name: getattr(spec.protocol, entry.name) for entry in fields(spec.protocol)}
+    mapping["protocol"] = asdict(spec.protocol)
     return mapping
 
 
@@ -170,6 +178,11 @@ def spec_from_mapping(mapping: Mapping[str, Any]) -> TrialSpec:
     }
     rest = {name: value for name, value in mapping.items() if name not in ("config", "protocol")}
     return TrialSpec(config=TrainingConfig(**config), protocol=MeasurementProtocol(**mapping["protocol"]), **rest)
+
+
+def _but_defaults(given: "TrialSpec | TrainingConfig | MeasurementProtocol", mapping: dict[str, Any]) -> dict[str, Any]:
+    defaults = {entry.name: entry.default for entry in fields(given)}
+    return {name: value for name, value in mapping.items() if value != defaults[name]}
 
 
 def _plain(value: Any) -> Any:

@@ -19,6 +19,7 @@ TASK_KEYS = (
     "num_classes",
     "epochs",
     "max_steps",
+    "schedule_epochs",
     "report_every_steps",
     "seed",
 )
@@ -82,6 +83,7 @@ def task_mapping(task: Task) -> dict[str, Any]:
         "num_classes": task.num_classes,
         "epochs": task.protocol.epochs,
         "max_steps": task.protocol.max_steps,
+        "schedule_epochs": task.protocol.schedule_epochs,
         "report_every_steps": task.protocol.report_every_steps,
     }
     return {
@@ -105,9 +107,15 @@ def _read_protocol(fields: Fields) -> MeasurementProtocol:
         fields.fault("epochs", "is missing; give epochs, or max_steps where an epoch is long")
     if len(given_lengths) == 2:
         fields.fault("max_steps", "is given beside epochs; leave one of them out")
+    epochs = fields.read("epochs", _positive, None)
+    schedule_epochs = fields.read("schedule_epochs", _positive, None)
+    if schedule_epochs is not None and (epochs is None or schedule_epochs < epochs):
+        than = "without epochs" if epochs is None else f"and epochs {epochs}"
+        fields.fault("schedule_epochs", f"must be at least epochs, got {schedule_epochs} {than}")
     return MeasurementProtocol(
-        epochs=fields.read("epochs", _positive, None),
+        epochs=epochs,
         max_steps=fields.read("max_steps", _positive, None),
+        schedule_epochs=schedule_epochs,
         report_every_steps=fields.read("report_every_steps", _positive, None),
     )
 

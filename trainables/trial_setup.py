@@ -53,7 +53,9 @@ def build_parts(
     resources.callback(validation.close)
     plan = IntervalPlan.of(spec.protocol, steps_per_epoch=batches.steps_per_epoch)
     model = _build_model_on_device(spec, data, device)
-    training = Training(model, spec.config, batches, placement=to_device, clock=clock, intervals=plan.intervals)
+    training = Training(
+        model, spec.config, batches, placement=to_device, clock=clock, intervals=plan.schedule_intervals
+    )
     if checkpoint is not None:
         training.restore(checkpoint)
         restore_generators(checkpoint.generators, device)
