@@ -6,6 +6,7 @@ import random
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.utils.data import Dataset, get_worker_info
 
+from trainables.datasets import load_image_data
 from trainables.errors import InputError
 from trainables.image_sources import TensorImages
 from trainables.loading import Batch, EvaluationBatches, LoaderStalled, TrainingBatches
@@ -222,6 +224,21 @@ def test_options_that_mean_nothing_without_workers_are_left_out_and_said() -> No
 def test_generators_of_the_data_sets_own_are_said() -> None:
     (note,) = training(Augmented(8)).notes
     assert "3: numpy.random._generator.Generator, random.Random, torch._C.Generator" in note
+
+
+def test_the_recorded_data_set_with_its_own_generator_no_longer_repeats(
+    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(shared / "cases" / "open")
+    monkeypatch.setenv("BUG_PROBE", str(tmp_path / "log"))
+    data = load_image_data("fixtures.data:own_rng", {}, num_classes=10)
+    logs = []
+    for num_workers in (0, 2):
+        (tmp_path / "log").unlink(missing_ok=True)
+        epochs(data.train, num_workers=num_workers)
+        logs.append(sorted((tmp_path / "log").read_text().splitlines()))
+    assert logs[0] == logs[1]
+    assert len({line.split()[1] for line in logs[0]}) == 2 * 64
 
 
 def test_a_lambda_in_a_data_set_reaches_the_workers() -> None:

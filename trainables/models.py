@@ -80,7 +80,8 @@ def _torchvision_model(
     try:
         network: nn.Module = torchvision.models.get_model(name, **{**facts, **args})
     except (TypeError, ValueError, AssertionError) as error:
-        raise InputError(f"model_args of {name}: {error}, with images of {height}×{width}") from error
+        reason = " ".join(str(error).split())
+        raise InputError(f"model_args of {name}: {reason}, with images of {height}×{width}") from error
     _refuse_small_images(name, network, height, width)
     return network if channels == COLOUR_CHANNELS else GreyAsColour(network)
 
