@@ -246,3 +246,25 @@ class Unsavable(Mlp):
 
 def unsavable() -> nn.Module:
     return Unsavable()
+
+
+class RaisingFromStep(NanFromStep):
+    def forward(self, images: Tensor) -> Tensor:
+        logits = super().forward(images)
+        if self.forwards >= self.step:
+            raise KeyError("no such layer")
+        return logits
+
+
+def raising_from_step(step: int) -> nn.Module:
+    return RaisingFromStep(step, 1.0)
+
+
+class Uncompilable(Mlp):
+    @torch.compiler.disable
+    def forward(self, images: Tensor) -> Tensor:
+        return super().forward(images)
+
+
+def uncompilable() -> nn.Module:
+    return Uncompilable()

@@ -78,14 +78,14 @@ class Training:
     def measure(self, timer: WindowTimer, *, windows: int, seconds: float) -> None:
         """Takes further steps, only to time them, until there are `windows` windows, or `seconds` are over.
 
-        `timer` has begun, with a warm-up of one step or more.
+        `timer` runs; the seconds begin after its warm-up.
         """
-        over = 0.0
+        over: float | None = None
         for epoch in count(self.epoch + 1):
             for images, labels in self._batches.epoch(epoch):
                 self._take_step(*self._placement(images, labels))
                 timer.count(self._batches.batch_size)
-                if timer.is_warming_up:
+                if over is None or timer.is_warming_up:
                     over = self._clock.glance() + seconds
                 elif len(timer.window_images) >= windows or self._clock.glance() > over:
                     return
