@@ -74,24 +74,24 @@ def test_a_name_that_is_not_there_is_refused_with_the_nearest(
 
 def test_quick_holds_both_values_of_every_main_knob() -> None:
     configs = quick()
-    assert len(configs) == 16
+    assert len(configs) == 14
     assert {config.precision for config in configs} == {Precision.FP32, Precision.BF16}
     assert {config.batch_size for config in configs} == {64, 256}
     assert {config.compile for config in configs} == {CompileMode.OFF, CompileMode.DEFAULT}
-    assert {config.lr for config in configs} == {1e-3, 3e-3}
+    assert {config.lr for config in configs} == {1e-3, 4e-3}
     assert {config.num_workers for config in configs} == {0, 2}
 
 
 def test_quick_compiles_so_few_that_it_ends_in_about_a_minute() -> None:
-    assert sum(config.compile is CompileMode.DEFAULT for config in quick()) == 4
-    assert load_space("quick").protocol.epochs == 20
+    assert sum(config.compile is CompileMode.DEFAULT for config in quick()) == 2
+    assert load_space("quick").protocol.epochs == 8
 
 
 def test_every_configuration_of_quick_has_its_twins() -> None:
     configs = quick()
     for config in configs:
         twins = [differing(config, other) for other in configs]
-        assert {"precision"} in twins
+        assert {"precision"} in twins or config.compile is not CompileMode.OFF
         assert {"batch_size"} in twins
         assert any(twin in ({"compile"}, {"lr"}, {"num_workers"}) for twin in twins)
 
@@ -109,8 +109,8 @@ def test_quick_still_has_trials_when_a_knob_is_set() -> None:
         for override in ("knobs.lr=[0.001,0.003]", "knobs.lr=0.01", "knobs.precision=fp32", "knobs.compile=off")
     }
     assert counts == {
-        "knobs.lr=[0.001,0.003]": 16,
-        "knobs.lr=0.01": 12,
+        "knobs.lr=[0.001,0.003]": 14,
+        "knobs.lr=0.01": 10,
         "knobs.precision=fp32": 8,
         "knobs.compile=off": 12,
     }
@@ -120,7 +120,7 @@ def test_reference_is_the_recipe_with_every_knob_around_it() -> None:
     space = load_space("reference")
     assert (space.model, space.dataset, space.protocol.epochs) == ("fashion_cnn", "fashion_mnist", 20)
     configs = space.grid().configs
-    assert {config.precision for config in configs} == {Precision.FP32, Precision.FP16, Precision.BF16}
+    assert {config.precision for config in configs} == {Precision.FP32, Precision.FP14, Precision.BF16}
     assert {config.weight_decay for config in configs} == {1e-2}
     recipe = TrainingConfig(precision=Precision.FP32, batch_size=128, compile=CompileMode.OFF, lr=3e-4, num_workers=0)
     assert recipe in configs
