@@ -106,10 +106,10 @@ def test_every_configuration_of_quick_has_its_uncompiled_fp32_baseline() -> None
 def test_quick_still_has_trials_when_a_knob_is_set() -> None:
     counts = {
         override: len(load_space("quick", overrides=[override]).grid().configs)
-        for override in ("knobs.lr=[0.001,0.003]", "knobs.lr=0.01", "knobs.precision=fp32", "knobs.compile=off")
+        for override in ("knobs.lr=[0.001,0.01]", "knobs.lr=0.01", "knobs.precision=fp32", "knobs.compile=off")
     }
     assert counts == {
-        "knobs.lr=[0.001,0.003]": 14,
+        "knobs.lr=[0.001,0.01]": 14,
         "knobs.lr=0.01": 10,
         "knobs.precision=fp32": 8,
         "knobs.compile=off": 12,
@@ -120,7 +120,7 @@ def test_reference_is_the_recipe_with_every_knob_around_it() -> None:
     space = load_space("reference")
     assert (space.model, space.dataset, space.protocol.epochs) == ("fashion_cnn", "fashion_mnist", 20)
     configs = space.grid().configs
-    assert {config.precision for config in configs} == {Precision.FP32, Precision.FP14, Precision.BF16}
+    assert {config.precision for config in configs} == {Precision.FP32, Precision.FP16, Precision.BF16}
     assert {config.weight_decay for config in configs} == {1e-2}
     recipe = TrainingConfig(precision=Precision.FP32, batch_size=128, compile=CompileMode.OFF, lr=3e-4, num_workers=0)
     assert recipe in configs
