@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from orchestrator.accuracy_statistics import difference_noise
 from orchestrator.comparison import MatchedPair, matched_pairs
 from orchestrator.comparison_findings import pair_findings, ranking_findings
 from orchestrator.findings import Finding, FindingKind
@@ -30,6 +31,19 @@ class Answer:
     """The next in the order of the ranking, tied or not."""
     rival_speed: Ratio | None
     """The rival over the winner; None where there is none, or a rate is not known."""
+    faster: "FasterByChance | None"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FasterByChance:
+    """The fastest that is clearly faster than the winner, and behind it for an accuracy that chance explains."""
+
+    standing: Standing
+    speed: Ratio
+    """Over the winner."""
+    accuracy_change: float
+    accuracy_noise: float
+    """Half of the 95 % interval of such a difference."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -115,4 +129,22 @@ def _answer(ranking: Ranking) -> Answer:
         tied=ranking.leaders[1:],
         rival=rival,
         rival_speed=rate_ratio(rates[0], rates[1]) if rates[0] and rates[1] else None,
+        faster=_faster_by_chance(winner, others),
     )
+
+
+def _faster_by_chance(winner: Standing, others: Sequence[Standing]) -> FasterByChance | None:
+    """Only a rule that puts accuracy before speed leaves one behind."""
+    found = []
+    for other in others:
+        if winner.accuracy is None or other.accuracy is None or winner.rate is None or other.rate is None:
+            continue
+        images = winner.results[0].independent_images
+        noise = difference_noise(winner.accuracy, other.accuracy, images, seed_sd=None)
+        speed = rate_ratio(other.rate, winner.rate)
+        change = other.accuracy - winner.accuracy
+        if noise is not None and 0 < -change <= noise and speed.low > 1 and not other.learned_nothing:
+            found.append(
+                FasterByChance(standing=other, speed=speed, accuracy_change=change, accuracy_noise=noise),
+            )
+    return max(found, key=lambda faster: faster.speed.value, default=None)

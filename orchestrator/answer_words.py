@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from orchestrator.answer import Answer, RunReport
+from orchestrator.answer import Answer, FasterByChance, RunReport
 from orchestrator.baseline import AgainstBaseline, NoBaseline
 from orchestrator.ranking import RankBy, Ranking, Standing
 from orchestrator.results import ComparisonKey
@@ -33,6 +33,8 @@ def answer_sentences(answer: Answer) -> list[str]:
         sentences.append(_tied(answer))
     elif winner.baseline.missing is NoBaseline.IS_BASELINE and answer.rival is not None:
         sentences.append(_rival(answer, answer.rival))
+    if answer.faster is not None:
+        sentences.append(_faster(answer.faster))
     return sentences
 
 
@@ -142,6 +144,15 @@ def _tied(answer: Answer) -> str:
     if len(answer.tied) > MOST_TIED:
         return f"{words}; the table has them all with rank 1."
     return f"{words}: this one; {'; '.join(configuration(other.config) for other in answer.tied)}."
+
+
+def _faster(faster: FasterByChance) -> str:
+    return (
+        f"But {configuration(faster.standing.config)} is {number(faster.speed.value)}× as fast "
+        f"[{interval(faster.speed.low, faster.speed.high)}], and only {points(-faster.accuracy_change)} less accurate, "
+        f"within the ±{points(faster.accuracy_noise)} that chance gives: more seeds (--repeats) or more validation "
+        "images would decide between them."
+    )
 
 
 def _rival(answer: Answer, rival: Standing) -> str:

@@ -156,3 +156,25 @@ def test_the_whole_report_does_not_depend_on_the_order_of_the_outcomes(shuffle: 
     before = outline(build_report(outcomes))
     shuffle.shuffle(outcomes)
     assert outline(build_report(outcomes)) == before
+
+
+def test_a_winner_that_chance_may_have_made_names_the_faster_one_it_beat() -> None:
+    *_, last = answer(
+        completed(spec(config("bf16")), rate=200.0, accuracy=0.989), completed(rate=1000.0, accuracy=0.983)
+    )
+    assert last == (
+        "But fp32, batch 64, not compiled, lr 0.001, no workers is 5.00× as fast [4.73–5.29], and only 0.6 pt less "
+        "accurate, within the ±2.0 pt that chance gives: more seeds (--repeats) or more validation images would decide "
+        "between them."
+    )
+
+
+@pytest.mark.parametrize(
+    ("rate", "accuracy", "why"),
+    [(1000.0, 0.93, "chance does not explain it"), (202.0, 0.983, "it is not clearly faster")],
+)
+def test_no_other_is_named_where(rate: float, accuracy: float, why: str) -> None:
+    sentences = answer(
+        completed(spec(config("bf16")), rate=200.0, accuracy=0.989), completed(rate=rate, accuracy=accuracy)
+    )
+    assert not any(sentence.startswith("But ") for sentence in sentences), why
