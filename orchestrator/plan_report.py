@@ -10,21 +10,19 @@ from orchestrator.ledger import SPACE, Ledger
 from orchestrator.live import duration_text
 from orchestrator.placement import PlacementPlan
 from orchestrator.planning import Plan
-from trainables.errors import InputError
 from trainables.outcomes import TrialStatus
 from trainables.specs import TrialSpec
 from trainables.storage import Storage
 
 
 def earlier_costs(location: str) -> dict[str, float]:
-    """Seconds of each trial that completed in an earlier run of this storage, by trial id."""
-    try:
-        storage = Storage.open(location)
-        names = storage.folders()
-    except (InputError, OSError):
-        return {}
+    """Seconds of each trial that completed in an earlier run of this storage, by trial id.
+
+    Raises `InputError` where there can be no storage at `location`.
+    """
+    storage = Storage.open(location)
     costs = {}
-    for name in names:
+    for name in storage.folders():
         if storage.has(f"{name}/{SPACE}"):
             for outcome in Ledger(storage.folder(name)).outcomes():
                 if outcome.status is TrialStatus.COMPLETED:

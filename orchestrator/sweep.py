@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 WRONG_INPUT_EXIT_CODE = 2
 
+PIPED_WIDTH = 200
+"""Columns of a plan that is not for a terminal: nothing is cut off."""
+
 GRACE_SECONDS = 15.0
 """For Ray to end its trials after an interruption: it gives each five seconds to write a checkpoint."""
 
@@ -61,7 +64,10 @@ def _show_plan(plan: Plan, options: Options) -> int:
 
         with ray_cluster(options.address, sweep_name=plan.name) as cluster:
             placement = _placement(plan, options, cluster)
-    print_plan(plan, placement, earlier_costs(options.request.storage), Console(soft_wrap=True))
+    console = Console()
+    if not console.is_terminal:
+        console.width = PIPED_WIDTH
+    print_plan(plan, placement, earlier_costs(options.request.storage), console)
     return 0
 
 
