@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from trainables.process_state import restored_generators
+from trainables.process_state import release_memory, restored_generators
 from trainables.random_state import generator_states, restore_generators, seed_generators
 
 CPU = torch.device("cpu")
@@ -56,3 +56,21 @@ def test_the_generators_are_as_before_after_an_exception() -> None:
     after = generator_states(CPU)
     assert torch.equal(before.pop("torch"), after.pop("torch"))
     assert before == after
+
+
+def test_a_device_that_answers_no_more_does_not_hide_what_happened() -> None:
+    """A kernel that failed spoils its process: whatever asks the device afterwards fails too."""
+
+    def fail() -> None:
+        with restored_generators(CPU):
+            raise KeyError("the first fault")
+
+    def refuse(*_: object) -> None:
+        raise RuntimeError("CUDA error: device-side assert triggered")
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(torch, "set_rng_state", refuse)
+        patched.setattr(torch.accelerator, "empty_cache", refuse)
+        with pytest.raises(KeyError, match="the first fault"):
+            fail()
+        release_memory()

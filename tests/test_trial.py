@@ -1,6 +1,7 @@
 """A trial from its spec to its outcome."""
 
 import math
+import multiprocessing
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,8 @@ def test_the_precision_that_was_asked_for_really_runs_on_a_cpu(precision: Precis
     assert outcome.precision.executed_precision == precision.value
     assert (outcome.precision.skipped_steps is None) == (precision is not Precision.FP16)
     assert (outcome.precision.final_loss_scale is None) == (precision is not Precision.FP16)
+    assert (outcome.precision.matmul_precision, outcome.precision.convolution_tf32) == ("highest", False)
+    assert outcome.precision.cudnn_benchmark is True
 
 
 def test_the_first_report_comes_with_the_first_advance() -> None:
@@ -211,6 +214,15 @@ def test_tf32_that_a_users_code_turned_on_does_not_run_under_the_label_fp32() ->
     assert in_forward.precision is not None
     assert built.precision.executed_precision == "fp32"
     assert in_forward.precision.executed_precision == "tf32"
+
+
+@pytest.mark.parametrize("model", ["mlp", "raising", "nan_from_step"])
+def test_no_loader_worker_outlives_its_trial(model: str) -> None:
+    before = multiprocessing.active_children()
+    run_toy(toy_spec(model, num_workers=2))
+    with Trial(toy_spec(model, num_workers=2), environment=ONE_THREAD) as trial:
+        trial.advance()
+    assert multiprocessing.active_children() == before
 
 
 def test_the_threads_that_were_asked_for_are_used_and_recorded() -> None:

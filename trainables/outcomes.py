@@ -77,6 +77,10 @@ class PrecisionMeasurement:
     skipped_steps: int | None = None
     """Optimizer steps that the GradScaler left out, each one counted; None without a scaler."""
     final_loss_scale: float | None = None
+    matmul_precision: str | None = None
+    """torch's switch for float32 matrix products: `highest` (IEEE) or `high` (TF32)."""
+    convolution_tf32: bool | None = None
+    cudnn_benchmark: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """What a trial changes in its process: set for it, and put back after it, so that trials can share a process."""
 
 import gc
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -9,6 +10,9 @@ import torch
 from trainables.compilation import reset_compiler
 from trainables.precision import restored_switches
 from trainables.random_state import generator_states, restore_generators
+
+_log = logging.getLogger(__name__)
+_SPOILT = "the device answers no more: a kernel failed on it, and only a new process can use it again"
 
 
 @contextmanager
@@ -38,7 +42,10 @@ def restored_generators(device: torch.device) -> Iterator[None]:
     try:
         yield
     finally:
-        restore_generators(before, device)
+        try:
+            restore_generators(before, device)
+        except RuntimeError:
+            _log.warning(_SPOILT, exc_info=True)
 
 
 def peak_memory_bytes(device: torch.device) -> int | None:
@@ -50,4 +57,7 @@ def release_memory() -> None:
     """After a trial's objects are out of reach: collects them, and gives the allocator's memory back to the device."""
     gc.collect()
     gc.unfreeze()
-    torch.accelerator.empty_cache()
+    try:
+        torch.accelerator.empty_cache()
+    except RuntimeError:
+        _log.warning(_SPOILT, exc_info=True)

@@ -175,11 +175,14 @@ class TrialRun:
             validation_loss=finite_or_none(evaluation.loss),
             train_loss=finite_or_none(training.end_interval()),
         )
-        scaler = training.optimization.scaler
+        scaler, switches = training.optimization.scaler, Switches.now()
         record.precision = PrecisionMeasurement(
-            executed_precision=executed_precision(probe.seen, Switches.now()).value,
+            executed_precision=executed_precision(probe.seen, switches).value,
             skipped_steps=training.skipped_steps,
             final_loss_scale=None if scaler is None else scaler.get_scale(),
+            matmul_precision=switches.matmul_precision,
+            convolution_tf32=switches.convolution_tf32,
+            cudnn_benchmark=switches.cudnn_benchmark,
         )
         _check_evaluation(evaluation, parts)
 
