@@ -4,6 +4,7 @@ import importlib.metadata
 import logging
 import os
 import platform
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,9 @@ from trainables.errors import InputError
 
 OBJECT_STORE_BYTES = 256 * 1024**2
 """Trials send a few kilobytes each; Ray's default would reserve a third of the memory."""
+
+
+CONNECT_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +62,11 @@ def ray_cluster(
         }
     else:
         options["address"] = address
+        _refuse_dead(address)
     try:
         context = ray.init(**options)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise InputError(
-            f"--address {address}: no Ray answered ({str(error).splitlines()[0]}); give the host:port that "
-            "`ray start --head` printed, or leave --address out to start a local Ray"
-        ) from error
+        raise _no_answer(address, error) from error
     try:
         url = context.dashboard_url
         yield Cluster(
@@ -74,6 +76,27 @@ def ray_cluster(
         )
     finally:
         ray.shutdown()
+
+
+def _refuse_dead(address: str) -> None:
+    """Ray itself waits for minutes before it gives up on an address where nothing listens."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdecimal():
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
+        except (OSError, OverflowError) as error:
+            raise _no_answer(address, error) from error
+
+
+def _no_answer(address: str | None, error: Exception) -> InputError:
+    if address is None:
+        return InputError(
+            f"a local Ray did not start ({str(error).splitlines()[0]}); see the logs in Ray's session folder"
+        )
+    return InputError(
+        f"--address {address}: no Ray answered ({str(error).splitlines()[0]}); give the host:port that "
+        "`ray start --head` printed, or leave --address out to start a local Ray"
+    )
 
 
 def environment(cluster: Cluster, command: list[str]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from orchestrator.comparison import Verdict
+from orchestrator.findings import FindingKind
 from orchestrator.interruption import INTERRUPTED_EXIT_CODE
 from orchestrator.pair_columns import PAIR_SCHEMA
 from orchestrator.result_columns import NOT_MEASURED_YET, result_schema
@@ -215,3 +216,8 @@ def test_placeholders_are_told_from_values(word: str, verdict: bool) -> None:
     assert is_placeholder(word) is verdict
     assert is_placeholder("my_spaces/birds.yaml")
     assert not is_placeholder("quick") and not is_placeholder("--plan") and not is_placeholder("knobs.lr=[0.1]")  # noqa: PT018
+
+
+@pytest.mark.parametrize("kind", FindingKind)
+def test_every_finding_is_explained(kind: FindingKind) -> None:
+    assert f"| `{kind.value}` |" in (ROOT / "docs" / "measuring.md").read_text()

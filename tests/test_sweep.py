@@ -100,7 +100,7 @@ def test_four_trials_at_once_on_four_gpus_end_in_a_whole_run_folder(tmp_path: Pa
     for name in ("space.yaml", "environment.json", "results.csv", "pairs.parquet", "leaderboard.md", "report.html"):
         assert (run / name).stat().st_size > 0
     table = pd.read_parquet(run / "results.parquet")
-    assert sorted(table["rank"]) == sorted(row["rank"] for row in document(done)["rankings"][0]["standings"])
+    assert sorted(table["rank"]) == sorted(row["rank"] for row in document(done)["rankings"][0]["configurations"])
     assert list((run / "checkpoints").iterdir()) == [run / "checkpoints" / document(done)["winner"]["trial_id"]]
     again = sweep(str(run / "best.yaml"), "--plan", "--storage", str(tmp_path))
     assert document(done)["winner"]["trial_id"] in again.stdout
