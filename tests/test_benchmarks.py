@@ -3,6 +3,7 @@
 import inspect
 import subprocess
 import sys
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -102,7 +103,7 @@ def gpu_outcome(**fields: Any) -> TrialOutcome:
         "compilation": CompileMeasurement(compile_seconds=3.0, graph_breaks=0),
     }
     spec = a_spec(precision=Precision.BF16, compile=CompileMode.DEFAULT)
-    return an_outcome(spec, **(given | fields))
+    return replace(an_outcome(spec), **(given | fields))
 
 
 @pytest.mark.parametrize(

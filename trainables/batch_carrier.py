@@ -129,8 +129,11 @@ class BatchCarrier:
 
     def _made_here(self, requests: Iterator[BatchRequest]) -> Generator[Batch, None, None]:
         for request in requests:
-            images, labels = self._fetcher.fetch(request)
-            yield (images.pin_memory(), labels.pin_memory()) if self._pin_memory else (images, labels)
+            yield self._fetch(request)  # not kept here, so that the next batch may take the same memory
+
+    def _fetch(self, request: BatchRequest) -> Batch:
+        images, labels = self._fetcher.fetch(request)
+        return (images.pin_memory(), labels.pin_memory()) if self._pin_memory else (images, labels)
 
     def _from_workers(self, requests: Iterator[BatchRequest]) -> Generator[Batch, None, None]:
         if self._loader is None:

@@ -56,6 +56,7 @@ class Training:
             for images, labels in islice(self._batches_from_here(), due):
                 self.losses.add(self._take_step(*self._placement(images, labels)))
                 timer.count(self._batches.batch_size)
+                del images, labels  # so that the next batch may take the same memory
             self._move_on(due)
 
     def check_losses(self) -> None:

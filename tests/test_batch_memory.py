@@ -1,0 +1,46 @@
+"""A batch that is used up makes room for the next one: large batches would need fresh pages of memory each time."""
+
+import weakref
+
+import torch
+from torch import Tensor, nn
+
+from tests.built_outcomes import config
+from trainables.batch_placement import BatchPlacement
+from trainables.image_sources import TensorImages
+from trainables.loading import TrainingBatches
+from trainables.specs import MeasurementProtocol
+from trainables.timing import DeviceClock, WindowTimer
+from trainables.training import Training
+
+
+class WatchedImages(TensorImages):
+    """Notes at each batch how many earlier ones are still there."""
+
+    def __init__(self) -> None:
+        super().__init__(torch.zeros(12, 1, 2, 2), torch.zeros(12, dtype=torch.int64))
+        self.made: list[weakref.ref[Tensor]] = []
+        self.alive: list[int] = []
+
+    def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
+        self.alive.append(sum(reference() is not None for reference in self.made))
+        images, labels = super().batch(indices)
+        self.made.append(weakref.ref(images))
+        return images, labels
+
+
+def test_a_batch_is_gone_before_the_next_one_is_made() -> None:
+    source, knobs = WatchedImages(), config(batch_size=4)
+    device = torch.device("cpu")
+    batches = TrainingBatches(source, config=knobs, seed=0, pin_memory=False)
+    clock = DeviceClock.of(device)
+    training = Training(
+        nn.Sequential(nn.Flatten(), nn.Linear(4, 2)),
+        knobs,
+        batches,
+        placement=BatchPlacement(device, channels_last=False),
+        clock=clock,
+        intervals=2,
+    )
+    training.train_to(6, WindowTimer(MeasurementProtocol(epochs=2), clock))
+    assert source.alive == [0] * 6
