@@ -16,6 +16,7 @@ from tests.builders import a_spec, an_outcome
 from trainables.outcomes import (
     CompileMeasurement,
     DeviceFacts,
+    LearningCurve,
     PrecisionMeasurement,
     TrialOutcome,
     TrialStatus,
@@ -124,11 +125,15 @@ def test_the_gpu_check_says_what_is_wrong_with_an_outcome(
     assert benchmark("gpu_check").outcome_fault(outcome_to_mapping(gpu_outcome(**fields))) == fault
 
 
+def reached(accuracy: float) -> dict[str, Any]:
+    return outcome_to_mapping(gpu_outcome(curve=LearningCurve(accuracy=(0.5, accuracy))))
+
+
 def test_precisions_that_disagree_are_found(benchmark: Any) -> None:
     agreement = benchmark("gpu_check").agreement
-    outcomes = {str(a): outcome_to_mapping(gpu_outcome(accuracy=a)) for a in (0.98, 0.985)}
+    outcomes = {str(accuracy): reached(accuracy) for accuracy in (0.98, 0.985)}
     assert [check.fault for check in agreement(outcomes)] == [None]
-    far = outcomes | {"far": outcome_to_mapping(gpu_outcome(accuracy=0.9))}
+    far = outcomes | {"far": reached(0.9)}
     assert [check.fault for check in agreement(far)] == ["they differ by 0.0850, more than 0.01"]
 
 
