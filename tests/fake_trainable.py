@@ -12,7 +12,7 @@ from ray import tune
 from tests.builders import an_outcome
 from trainables.outcomes import TrialStatus, outcome_to_mapping
 from trainables.specs import spec_from_mapping
-from trainables.tune_trainable import REUSABLE_AFTER, TrialEndedBadlyError, TrialTrainable
+from trainables.tune_trainable import REUSABLE_AFTER, TrialEndedBadlyError, TrialTrainable, name_process
 
 
 class FakeTrainable(tune.Trainable):
@@ -36,6 +36,7 @@ class FakeTrainable(tune.Trainable):
         if self.steps == 1:
             ids = [str(i) for i in ray.get_runtime_context().get_accelerator_ids().get("GPU", [])]
             return {"placed": {"node": "n", "accelerator_ids": ids, "device": {"device": "fake"}}, "done": False}
+        name_process(f"ray::{self.spec.label}")
         if self.does == "die" or (self.does == "die once" and self.asked["attempt"] == 1):
             os.kill(os.getpid(), signal.SIGKILL)
         if self.does == "hang":

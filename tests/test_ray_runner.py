@@ -1,6 +1,8 @@
 """The engine on a real local Ray, with a trainable that needs no torch."""
 
+import json
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -140,3 +142,28 @@ def test_the_cluster_says_what_it_has(cluster: Cluster) -> None:
     assert isinstance(cluster.nodes[0], Node)
     assert cluster.dashboard is not None
     assert cluster.dashboard.startswith("http://127.0.0.1:")
+
+
+def dashboard_workers(cluster: Cluster) -> list[str]:
+    """The titles of the workers that the dashboard lists on its node."""
+    token = Path.home() / ".ray" / "auth_token"
+    headers = {"Authorization": f"Bearer {token.read_text().strip()}"} if token.exists() else {}
+
+    def get(path: str) -> Any:
+        request = urllib.request.Request(f"{cluster.dashboard}{path}", headers=headers)  # noqa: S310 - our own Ray
+        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310 - our own Ray
+            return json.load(answer)["data"]
+
+    (node,) = get("/nodes?view=summary")["summary"]
+    workers = get(f"/nodes/{node['raylet']['nodeId']}")["detail"]["workers"]
+    return [worker["cmdline"][0] for worker in workers if worker["cmdline"]]
+
+
+def test_the_dashboard_lists_a_trial_under_its_readable_name(tmp_path: Path, cluster: Cluster) -> None:
+    trial = does("hang", lr=0.25)
+
+    def is_listed() -> bool:
+        return f"ray::{trial.label}" in dashboard_workers(cluster)
+
+    _, coordinator = swept(tmp_path, cluster, [trial], should_stop=is_listed)
+    assert coordinator.not_run() == [trial]

@@ -60,7 +60,7 @@ class TrialTrainable(tune.Trainable):
         if not self._announced:
             self._announced = True
             return {"placed": self._announce(), "done": False}
-        _name_process(f"ray::{self._asked['label']}")
+        name_process(f"ray::{self._asked['label']}")
         if self._trial is None:
             self._trial = self._start()
         update = self._trial.advance()
@@ -119,6 +119,6 @@ class TrialTrainable(tune.Trainable):
         )
 
 
-def _name_process(title: str) -> None:
+def name_process(title: str) -> None:
     """The dashboard lists a node's workers by this title; Ray puts its own back at the next call."""
     ray._raylet.setproctitle(title)  # type: ignore[attr-defined]
