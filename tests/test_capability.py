@@ -86,7 +86,8 @@ def test_a_cpu_has_no_tf32() -> None:
 
 def test_emulation_on_a_cpu_is_said() -> None:
     assert emulation_note(Precision.BF16, CPU) == (
-        "bf16 is emulated on this cpu: it has no native instructions for it, so it is slow"
+        "bf16 is emulated on this cpu, which has no instructions for it: it is slow, and gradients of convolutions are "
+        "summed in bf16 itself, which is less exact"
     )
     assert emulation_note(Precision.BF16, replace(CPU, native_bf16=True)) is None
     assert emulation_note(Precision.FP32, CPU) is None

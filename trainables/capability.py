@@ -81,7 +81,10 @@ def emulation_note(precision: Precision, capability: Capability) -> str | None:
     native = {Precision.FP16: capability.native_fp16, Precision.BF16: capability.native_bf16}.get(precision, True)
     if native:
         return None
-    return f"{precision} is emulated on this {capability.device}: it has no native instructions for it, so it is slow"
+    return (
+        f"{precision} is emulated on this {capability.device}, which has no instructions for it: it is slow, and "
+        f"gradients of convolutions are summed in {precision} itself, which is less exact"
+    )
 
 
 def find_capability(device: torch.device) -> Capability:
