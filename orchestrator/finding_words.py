@@ -128,7 +128,7 @@ _WORDS: Mapping[FindingKind, tuple[str, str]] = {
         "A few at the start are how it finds its scale; many mean that fp16's range is too small, and bf16's is not.",
     ),
     FindingKind.MEASURED_ON_COPY: (
-        "{trials} trained too briefly to be timed while training, and were timed on a copy after the last evaluation.",
+        "{trials} trained too briefly to be timed while training: the rate is from a copy, after the last evaluation.",
         "",
     ),
     FindingKind.GROWN_VALIDATION_SET: (

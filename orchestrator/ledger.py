@@ -15,6 +15,7 @@ OUTCOMES = "outcomes"
 SPACE = "space.yaml"
 ENVIRONMENT = "environment.json"
 CHECKPOINTS = "checkpoints"
+PROBE = ".writable"
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +30,10 @@ class Ledger:
 
     @classmethod
     def create(cls, location: str, name: str) -> "Ledger":
-        """A new run folder `name` under `location`. Raises `InputError` where a run of that name is already there."""
+        """A new run folder `name` under `location`; nothing is written yet.
+
+        Raises `InputError` where there can be none of that name, or there is a run already.
+        """
         if not re.fullmatch(r"[^\W.][\w.+-]{0,99}", name):
             raise InputError(
                 f"--name {name!r}: a run's name has 1 to 100 letters, digits, '_', '-', '+' or '.', "
@@ -52,6 +56,14 @@ class Ledger:
                 f"{location}: no run here ({SPACE} is missing); give the folder that a sweep printed as its run"
             )
         return ledger
+
+    def refuse_unwritable(self) -> None:
+        """Raises `InputError` where nothing can be stored."""
+        try:
+            self.storage.write(PROBE, b"")
+            self.storage.delete(PROBE)
+        except OSError as error:
+            raise InputError(f"{self.storage.location}: cannot be written ({error}); give another --storage") from error
 
     def record(self, outcome: TrialOutcome) -> str:
         """Stores one outcome, and returns its name. Raises `FileExistsError` rather than replacing a record."""
@@ -79,18 +91,36 @@ class Ledger:
         self.storage.write(SPACE, text.encode())
 
     def space_yaml(self) -> str:
-        return self.storage.read(SPACE).decode()
+        """Raises `InputError` where it is no text."""
+        try:
+            return self.storage.read(SPACE).decode()
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{self.storage.location}/{SPACE}: is damaged ({error}); write the run's search space there again"
+            ) from error
 
     def write_environment(self, environment: Mapping[str, Any]) -> None:
         text = json.dumps(environment, indent=1, sort_keys=True, allow_nan=False) + "\n"
         self.storage.write(ENVIRONMENT, text.encode())
 
     def environment(self) -> dict[str, Any]:
-        """What the run was started on; empty where the sweep ended before it was known."""
+        """What the run was started on; empty where the sweep ended before it was known.
+
+        Raises `InputError` where it is damaged.
+        """
         if not self.storage.has(ENVIRONMENT):
             return {}
-        environment: dict[str, Any] = json.loads(self.storage.read(ENVIRONMENT))
-        return environment
+        try:
+            environment = json.loads(self.storage.read(ENVIRONMENT))
+            if isinstance(environment, dict) and isinstance(environment.get("asked", {}), dict):
+                return environment
+            problem = "it holds something else"
+        except ValueError as error:
+            problem = str(error)
+        raise InputError(
+            f"{self.storage.location}/{ENVIRONMENT}: is damaged ({problem}); delete it to go on: then the defaults of "
+            "--search, --num-samples and --repeats hold, and the code counts as it is now"
+        )
 
 
 def checkpoint_folder(spec: TrialSpec) -> str:

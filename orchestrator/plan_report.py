@@ -10,6 +10,7 @@ from orchestrator.ledger import SPACE, Ledger
 from orchestrator.live import duration_text
 from orchestrator.placement import PlacementPlan
 from orchestrator.planning import Plan
+from orchestrator.wording import plural
 from trainables.outcomes import TrialStatus
 from trainables.specs import TrialSpec
 from trainables.storage import Storage
@@ -42,7 +43,8 @@ def print_plan(plan: Plan, placement: PlacementPlan | None, costs: Mapping[str, 
         asks = done or _asks(spec, placement)
         table.add_row(spec.trial_id, Text(spec.label), Text(asks), "–" if cost is None else f"{cost:.1f}")
     console.print(table)
-    console.print(f"{plan.description}, {len(plan.specs)} trials; {total_cost(plan.specs, costs)}", soft_wrap=True)
+    trials = plural(len(plan.specs), "trial")
+    console.print(f"{plan.description}, {trials}; {total_cost(plan.specs, costs)}", soft_wrap=True)
 
 
 def total_cost(specs: Iterable[TrialSpec], costs: Mapping[str, float]) -> str:

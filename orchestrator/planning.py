@@ -9,7 +9,8 @@ from typing import Any
 from orchestrator.ledger import SPACE, Ledger
 from orchestrator.search_space import SearchSpace, load_space, parse_space
 from orchestrator.space_files import DEFAULT_SPACE
-from trainables.entries import code_fingerprint, data_fingerprint
+from orchestrator.wording import plural
+from trainables.entries import code_fingerprint, data_fingerprint, refuse_missing
 from trainables.errors import InputError
 from trainables.outcomes import TrialOutcome
 from trainables.specs import TrialSpec
@@ -45,8 +46,8 @@ class Plan:
     """How many configurations and trials, merged duplicates and exclusions, in words."""
     asked: dict[str, Any]
     """What a resumption needs to plan the same again, as plain values."""
-    ledger: Ledger | None
-    """Of the run that is continued; None for a new one."""
+    ledger: Ledger
+    """Of the run, which is there already where it is continued."""
     known: tuple[TrialOutcome, ...] = ()
 
 
@@ -58,14 +59,7 @@ def make_plan(request: Request) -> Plan:
     source = (request.space or DEFAULT_SPACE).rsplit("/", 1)[-1].removesuffix(".yaml").removesuffix(".yml")
     name = request.name or f"{source}-{datetime.now():%Y%m%d-%H%M%S}"
     asked = _asked(request, {}, space) | _fingerprints(space)
-    return _planned(space, asked, name=name, ledger=None)
-
-
-def create_ledger(plan: Plan, storage: str) -> Ledger:
-    """The run's folder with its space in it: the one continued, or a new one."""
-    ledger = plan.ledger or Ledger.create(storage, plan.name)
-    ledger.write_space(plan.space.to_yaml())
-    return ledger
+    return _planned(space, asked, name=name, ledger=Ledger.create(request.storage, name))
 
 
 def _continued(request: Request, resume: str) -> Plan:
@@ -104,6 +98,7 @@ def _asked(request: Request, before: dict[str, Any], space: SearchSpace) -> dict
 
 
 def _fingerprints(space: SearchSpace) -> dict[str, Any]:
+    refuse_missing([space.model, space.dataset])
     return {
         "code_fingerprint": code_fingerprint([space.model, space.dataset]),
         "data_fingerprint": data_fingerprint(space.dataset, space.dataset_args),
@@ -152,7 +147,7 @@ def _accepted_fingerprints(
         space.dataset,
         space.dataset_args,
     )
-    if not same_entries or "code_fingerprint" not in before:
+    if not same_entries or not before.keys() >= {"code_fingerprint", "data_fingerprint"}:
         return {}
     keys = ("code_fingerprint", "data_fingerprint")
     changed = [key.split("_")[0] for key in keys if before[key] != asked[key]]
@@ -165,7 +160,7 @@ def _accepted_fingerprints(
     return {key: before[key] for key in keys}
 
 
-def _planned(space: SearchSpace, asked: dict[str, Any], *, name: str, ledger: Ledger | None) -> Plan:
+def _planned(space: SearchSpace, asked: dict[str, Any], *, name: str, ledger: Ledger) -> Plan:
     notes: list[str] = []
     if asked["search"] == "random":
         drawn = [space.sample(index) for index in range(asked["num_samples"])]
@@ -175,7 +170,7 @@ def _planned(space: SearchSpace, asked: dict[str, Any], *, name: str, ledger: Le
         grid = space.grid()
         configs, merged, excluded = grid.configs, grid.merged_duplicates, grid.excluded_by_constraints
     if merged:
-        notes.append(f"{merged} duplicates merged")
+        notes.append(f"{plural(merged, 'duplicate')} merged")
     if excluded:
         notes.append(f"{excluded} excluded by constraints")
     specs = tuple(
@@ -189,6 +184,13 @@ def _planned(space: SearchSpace, asked: dict[str, Any], *, name: str, ledger: Le
         for config in configs
     )
     times = f" × {asked['repeats']} repeats" if asked["repeats"] > 1 else ""
-    described = f"{len(configs)} configurations{times}" + (f" ({', '.join(notes)})" if notes else "")
-    known = tuple(ledger.outcomes()) if ledger else ()
-    return Plan(name=name, space=space, specs=specs, description=described, asked=asked, ledger=ledger, known=known)
+    described = f"{plural(len(configs), 'configuration')}{times}" + (f" ({', '.join(notes)})" if notes else "")
+    return Plan(
+        name=name,
+        space=space,
+        specs=specs,
+        description=described,
+        asked=asked,
+        ledger=ledger,
+        known=tuple(ledger.outcomes()),
+    )

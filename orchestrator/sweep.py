@@ -20,7 +20,7 @@ from orchestrator.ledger import Ledger
 from orchestrator.live import view_for
 from orchestrator.placement import PlacementPlan, plan_placement
 from orchestrator.plan_report import earlier_costs, print_plan
-from orchestrator.planning import Plan, create_ledger, make_plan
+from orchestrator.planning import Plan, make_plan
 from orchestrator.result_document import result_document
 from orchestrator.strategy import BudgetedStrategy, PlannedStrategy, Strategy
 from orchestrator.sweep_options import Options, options_of, with_parameters
@@ -75,9 +75,11 @@ def _sweep(plan: Plan, options: Options) -> int:
     from orchestrator.cluster import environment, ray_cluster  # here: Ray is imported only where it runs
 
     console = Console(quiet=options.quiet)
+    ledger = plan.ledger
+    ledger.refuse_unwritable()
     with ray_cluster(options.address, sweep_name=plan.name) as cluster, interruptible() as interruption:
         placement = _placement(plan, options, cluster)
-        ledger = create_ledger(plan, options.request.storage)
+        ledger.write_space(plan.space.to_yaml())
         ledger.write_environment(environment(cluster, sys.argv) | {"asked": plan.asked})
         _announce(plan, placement, cluster, ledger, console)
         coordinator, ended = _coordinate(plan, options, placement, ledger, console, interruption)

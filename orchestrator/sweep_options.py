@@ -1,5 +1,6 @@
 """The options of a sweep: read, checked against each other, and kept as one value."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -42,7 +43,11 @@ def options_of(given: dict[str, Any]) -> Options:
     """From the parameters of the command, by name. Raises `InputError` where options contradict each other."""
     asked = {name: given.pop(name) for name in Request.__dataclass_fields__}
     share = given["gpus_per_trial"]
-    wrong = []
+    wrong = [
+        f"--{name.replace('_', '-')} {value}: give a finite number"
+        for name, value in given.items()
+        if isinstance(value, float) and not math.isfinite(value)
+    ]
     if not 0 < share <= 1:
         wrong.append(
             f"--gpus-per-trial {share:g}: a trial uses one device; give 1, or a fraction above 0 to share a card"

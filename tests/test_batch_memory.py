@@ -41,6 +41,7 @@ def test_a_batch_is_gone_before_the_next_one_is_made() -> None:
         placement=BatchPlacement(device, channels_last=False),
         clock=clock,
         intervals=2,
+        num_classes=2,
     )
     training.train_to(6, WindowTimer(MeasurementProtocol(epochs=2), clock))
     assert source.alive == [0] * 6

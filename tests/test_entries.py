@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainables.entries import code_fingerprint, data_fingerprint, is_entry, load_entry
+from trainables.entries import code_fingerprint, data_fingerprint, is_entry, load_entry, refuse_missing
 from trainables.errors import InputError
 
 
@@ -166,3 +166,57 @@ def test_the_data_fingerprint_is_the_same_wherever_the_root_lies(tmp_path: Path,
         (tmp_path / name).mkdir()
         (tmp_path / name / "x").write_bytes(b"1")
     assert data_fingerprint("mnist", {"root": "here"}) == data_fingerprint("mnist", {"root": str(tmp_path / "there")})
+
+
+class TestWhatCannotBeThere:
+    @pytest.fixture(autouse=True)
+    def folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        monkeypatch.syspath_prepend(str(tmp_path))
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "nets_here").mkdir()
+        (tmp_path / "nets_here" / "__init__.py").touch()
+        return tmp_path
+
+    def write(self, folder: Path, text: str) -> None:
+        (folder / "nets_here" / "cnn.py").write_text(text)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "def build(): ...",
+            "class build: ...",
+            "build = print",
+            "build: int = 1",
+            "from os import path as build",
+            "import build",
+            "if True:\n    def build(): ...",
+            "try:\n    build = 1\nexcept ImportError:\n    build = 2",
+            "with open('x') as build: ...",
+            "from elsewhere import *",
+            "def __getattr__(name): ...",
+        ],
+    )
+    def test_a_name_that_the_source_binds_is_not_refused(self, folder: Path, text: str) -> None:
+        self.write(folder, text)
+        refuse_missing(["nets_here.cnn:build", "digits"])
+
+    @pytest.mark.parametrize("text", ["def built(): ...", "def other():\n    build = 1"])
+    def test_a_name_that_it_does_not_bind_is_refused_with_the_nearest(self, folder: Path, text: str) -> None:
+        self.write(folder, text)
+        with pytest.raises(InputError, match=r"nets_here\.cnn:build: there is no build in .*cnn\.py"):
+            refuse_missing(["nets_here.cnn:build"])
+
+    def test_a_module_that_is_not_in_its_package_is_refused(self) -> None:
+        with pytest.raises(InputError, match=r"there is no module nets_here\.gone"):
+            refuse_missing(["nets_here.gone:build"])
+
+    def test_source_that_is_no_python_is_refused_with_its_line(self, folder: Path) -> None:
+        self.write(folder, "x = 1\ndef build(:\n")
+        with pytest.raises(InputError, match=r"cnn\.py:2: "):
+            refuse_missing(["nets_here.cnn:build"])
+
+    def test_all_that_is_missing_is_said_at_once(self, folder: Path) -> None:
+        self.write(folder, "")
+        with pytest.raises(InputError) as caught:
+            refuse_missing(["nets_here.cnn:a", "nets_here.cnn:b"])
+        assert len(caught.value.messages) == 2

@@ -85,3 +85,30 @@ def test_the_environment_is_empty_until_it_is_known(tmp_path: Path) -> None:
     assert ledger.environment() == {}
     ledger.write_environment({"python": "3.11"})
     assert ledger.environment() == {"python": "3.11"}
+
+
+def test_a_damaged_environment_is_refused_with_what_deleting_it_means(tmp_path: Path) -> None:
+    ledger = a_run(tmp_path)
+    for text in (b"{", b"[1]", b'{"asked": 3}', b"\xff"):
+        ledger.storage.write("environment.json", text)
+        with pytest.raises(InputError, match=r"environment\.json: is damaged .*delete it"):
+            ledger.environment()
+
+
+def test_a_space_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    ledger = a_run(tmp_path)
+    ledger.storage.write("space.yaml", b"\xff")
+    with pytest.raises(InputError, match=r"space\.yaml: is damaged"):
+        ledger.space_yaml()
+
+
+def test_a_storage_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="cannot be written"):
+        Ledger.create(str(tmp_path / "file"), "night").refuse_unwritable()
+
+
+def test_asking_whether_a_storage_can_be_written_leaves_nothing_in_it(tmp_path: Path) -> None:
+    ledger = Ledger.create(str(tmp_path), "night")
+    ledger.refuse_unwritable()
+    assert ledger.storage.names() == []

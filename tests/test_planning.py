@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.ledger import Ledger
-from orchestrator.planning import Plan, Request, create_ledger, make_plan
+from orchestrator.planning import Plan, Request, make_plan
 from tests.builders import an_outcome
 from trainables.errors import InputError
 
@@ -28,8 +28,9 @@ def space(tmp_path: Path) -> str:
 
 def begun(space: str, tmp_path: Path, **more: Any) -> tuple[Plan, Ledger]:
     """A run whose first trial is recorded."""
-    plan = make_plan(Request(space=space, name="run", **more))
-    ledger = create_ledger(plan, str(tmp_path / "runs"))
+    plan = make_plan(Request(space=space, name="run", storage=str(tmp_path / "runs"), **more))
+    ledger = plan.ledger
+    ledger.write_space(plan.space.to_yaml())
     ledger.write_environment({"asked": plan.asked})
     ledger.record(an_outcome(plan.specs[0]))
     return plan, ledger
@@ -62,9 +63,9 @@ def test_a_resumed_run_has_the_same_trials_and_knows_what_is_done(space: str, tm
 
 
 def test_a_run_whose_driver_died_before_anything_else_can_be_resumed(space: str, tmp_path: Path) -> None:
-    plan = make_plan(Request(space=space, name="run"))
-    ledger = create_ledger(plan, str(tmp_path / "runs"))
-    assert make_plan(Request(resume=ledger.storage.location)).specs == plan.specs
+    plan = make_plan(Request(space=space, name="run", storage=str(tmp_path / "runs")))
+    plan.ledger.write_space(plan.space.to_yaml())
+    assert make_plan(Request(resume=plan.ledger.storage.location)).specs == plan.specs
 
 
 def test_a_changed_space_is_refused_with_the_difference(space: str, tmp_path: Path) -> None:
@@ -92,7 +93,7 @@ def test_an_extension_keeps_what_is_answered_and_adds_what_is_new(space: str, tm
     )
     assert {s.trial_id for s in plan.specs} < {s.trial_id for s in extended.specs}
     assert len(extended.specs) == 6
-    create_ledger(extended, "unused")
+    extended.ledger.write_space(extended.space.to_yaml())
     assert make_plan(Request(resume=ledger.storage.location)).specs == extended.specs
 
 

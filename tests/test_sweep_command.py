@@ -47,6 +47,9 @@ def test_a_plan_shows_every_trial_and_starts_nothing(tmp_path: Path) -> None:
         (("--repeats", "0"), "0 is not in the range"),
         (("--set", "epochs=0"), "epochs"),
         (("--storage", "nothing://x"), "nothing://x"),
+        (("--name", "../up"), "--name '../up'"),
+        (("--time-budget", "nan"), "--time-budget nan: give a finite number"),
+        (("--set", "model=tests.toy_entries:mlpp"), "did you mean mlp?"),
     ],
 )
 def test_wrong_input_is_refused_before_anything_starts(arguments: tuple[str, ...], message: str) -> None:

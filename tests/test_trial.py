@@ -176,6 +176,21 @@ def test_labels_beyond_the_classes_are_a_failure_in_words() -> None:
     assert "99" in (outcome.status_reason or "")
 
 
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("too_few_logits", "must return logits of the shape (16, 10), got (16, 3)"),
+        ("two_outputs", "it returned a tuple; it must return one tensor, the logits"),
+        ("flat_logits", "got (16,)"),
+    ],
+)
+def test_logits_that_do_not_fit_the_labels_are_a_failure_in_words(model: str, said: str) -> None:
+    """On a GPU a label beyond the logits would spoil the process for every trial after it."""
+    outcome = run_toy(toy_spec(model))
+    assert outcome.status is TrialStatus.FAILED
+    assert said in (outcome.status_reason or "")
+
+
 def test_a_loader_worker_that_dies_is_a_failure_with_a_hint() -> None:
     outcome = run_toy(toy_spec(dataset="dying_worker", num_workers=1))
     assert outcome.status is TrialStatus.FAILED

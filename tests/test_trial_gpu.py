@@ -64,7 +64,9 @@ def test_no_step_of_the_loop_waits_for_the_gpu(precision: Precision) -> None:
     with restored_switches():
         Switches.of(precision).apply()
         clock = DeviceClock.of(device)
-        training = Training(Mlp().to(device), config, batches, placement=placement, clock=clock, intervals=1)
+        training = Training(
+            Mlp().to(device), config, batches, placement=placement, clock=clock, intervals=1, num_classes=10
+        )
         timer = WindowTimer(MeasurementProtocol(epochs=1, window_seconds=1e9), clock)
         training.train_to(5, timer)
         torch.cuda.set_sync_debug_mode("error")

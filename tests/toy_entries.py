@@ -1,5 +1,8 @@
 """Small models and data sets that behave well, or badly in one way each, for the tests of trials."""
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -268,3 +271,26 @@ class Uncompilable(Mlp):
 
 def uncompilable() -> nn.Module:
     return Uncompilable()
+
+
+class Reshaped(Mlp):
+    """Returns what `reshape` makes of the logits."""
+
+    def __init__(self, reshape: Callable[[Tensor], object]) -> None:
+        super().__init__()
+        self.reshape = reshape
+
+    def forward(self, images: Tensor) -> Any:
+        return self.reshape(super().forward(images))
+
+
+def too_few_logits() -> nn.Module:
+    return Reshaped(lambda logits: logits[:, :3])
+
+
+def two_outputs() -> nn.Module:
+    return Reshaped(lambda logits: (logits, logits))
+
+
+def flat_logits() -> nn.Module:
+    return Reshaped(lambda logits: logits[:, 0])

@@ -1,5 +1,6 @@
 """User code by name: `package.module:callable` found and loaded, and fingerprints of user code and of data files."""
 
+import ast
 import difflib
 import hashlib
 import importlib
@@ -12,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeGuard
 
 from trainables.errors import InputError
 
@@ -45,6 +46,16 @@ def load_entry(name: str) -> Callable[..., Any]:
     return loaded  # type: ignore[no-any-return]  # `callable` says nothing of the return type, nor does an entry
 
 
+def refuse_missing(names: Iterable[str]) -> None:
+    """Raises `InputError` for every entry that cannot be there, as far as its source tells: nothing is imported.
+
+    A module that is no Python source, or that makes names as it goes (`import *`, `__getattr__`), is for `load_entry`.
+    """
+    problems = [problem for name in names if is_entry(name) and (problem := _missing(name)) is not None]
+    if problems:
+        raise InputError(*problems)
+
+
 def code_fingerprint(names: Iterable[str]) -> str | None:
     """SHA-256 over the paths and contents of every *.py file in the top-level package (or the module's one file) of
     each entry among `names`; None where there is no entry. Nothing is imported.
@@ -75,6 +86,62 @@ def data_fingerprint(dataset: str, dataset_args: Mapping[str, Any]) -> str | Non
     for relative, size in sorted(_names_and_sizes(folder)):
         digest.update(f"{relative}\0{size}\0".encode())
     return digest.hexdigest()
+
+
+def _missing(name: str) -> str | None:
+    module, attribute = _parts(name)
+    path = _module_file(name, module)
+    if path is None:
+        return None
+    try:
+        tree = ast.parse(path.read_bytes())
+    except SyntaxError as error:
+        return f"{name}: {path}:{error.lineno}: {error.msg}"
+    bound = set(_bound_names(tree.body))
+    first = attribute.partition(".")[0]
+    if first in bound or bound & {"*", "__getattr__"}:
+        return None
+    near = difflib.get_close_matches(first, bound, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(sorted(bound)) or 'no names'}"
+    return f"{name}: there is no {first} in {path}; {hint}"
+
+
+def _module_file(name: str, module: str) -> Path | None:
+    """The source of a module; None where it is of another kind. Raises `InputError` where there is none at all."""
+    top_level, *rest = module.split(".")
+    spec = _top_level_spec(top_level)
+    if spec is None:
+        raise InputError(_no_module(name, top_level))
+    if spec.submodule_search_locations is None:
+        return Path(spec.origin) if spec.origin is not None and spec.origin.endswith(".py") and not rest else None
+    for folder in spec.submodule_search_locations:
+        path = Path(folder, *rest)
+        for source in (path / "__init__.py", path.with_name(f"{path.name}.py")):
+            if source.is_file():
+                return source
+        if path.is_dir() or list(path.parent.glob(f"{path.name}.*")):
+            return None
+    raise InputError(_no_module(name, module))
+
+
+def _bound_names(statements: Iterable[ast.stmt]) -> Iterator[str]:
+    """Names that a module's own statements bind, also within its `if`, `try` and `with`; `*` for an `import *`."""
+    for statement in statements:
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield statement.name
+        elif isinstance(statement, ast.Import | ast.ImportFrom):
+            yield from ((alias.asname or alias.name).partition(".")[0] for alias in statement.names)
+        else:
+            nested = [node for node in ast.walk(statement) if node is not statement]
+            yield from _bound_names(node for node in nested if isinstance(node, _DEFINITIONS))
+            yield from (node.id for node in nested if _is_binding(node))
+
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+
+
+def _is_binding(node: ast.AST) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
 
 def _parts(name: str) -> tuple[str, str]:

@@ -1,7 +1,7 @@
 """The training loop: batches in, steps taken, nothing waited for until a report is due."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count, islice
 from typing import Any
@@ -13,6 +13,7 @@ from trainables.bad_ends import DivergedError
 from trainables.batch_placement import BatchPlacement
 from trainables.checkpoints import Checkpoint
 from trainables.compilation import compile_model
+from trainables.errors import InputError
 from trainables.loading import TrainingBatches
 from trainables.optimization import Optimization, StepLosses
 from trainables.specs import CompileMode, TrainingConfig
@@ -31,8 +32,9 @@ class Training:
         placement: BatchPlacement,
         clock: DeviceClock,
         intervals: int,
+        num_classes: int,
     ) -> None:
-        """`model` is on its device already. `intervals` is the length of the whole training."""
+        """`model` is on its device already. `intervals` is the length of the schedule."""
         self.model = model
         self.optimization = Optimization(model, config, device=placement.device, intervals=intervals)
         self.interval = 0
@@ -46,8 +48,10 @@ class Training:
         self._stream: Iterator[tuple[Tensor, Tensor]] | None = None
         self._placement = placement
         self._clock = clock
-        self._step = partial(self.optimization.step, compile_model(model, config.compile))
-        self._take_step = self._step if config.compile is CompileMode.OFF else self._take_first_step
+        self._num_classes = num_classes
+        self._is_compiled = config.compile is not CompileMode.OFF
+        self._forward = compile_model(model, config.compile)
+        self._take_step: Callable[[Tensor, Tensor], Tensor] = self._take_first_step
 
     def train_to(self, step: int, timer: WindowTimer) -> None:
         """Takes steps until `step` of them are done in all. The host runs ahead of the device."""
@@ -146,7 +150,21 @@ class Training:
 
     def _take_first_step(self, images: Tensor, labels: Tensor) -> Tensor:
         started = self._clock.read()
-        loss = self._step(images, labels)
-        self.first_step_seconds = self._clock.read() - started
-        self._take_step = self._step
+        loss = self.optimization.step(self._checked_forward, images, labels)
+        if self._is_compiled:
+            self.first_step_seconds = self._clock.read() - started
+        self._take_step = partial(self.optimization.step, self._forward)
         return loss
+
+    def _checked_forward(self, images: Tensor) -> Tensor:
+        """A label beyond the logits would end in an index error, or on a GPU spoil the process."""
+        logits = self._forward(images)
+        if not isinstance(logits, Tensor):
+            raise InputError(f"model: it returned a {type(logits).__name__}; it must return one tensor, the logits")
+        if logits.ndim != 2 or len(logits) != len(images) or logits.shape[1] < self._num_classes:
+            raise InputError(
+                f"model: for {len(images)} images of {self._num_classes} classes it must return logits of the shape "
+                f"({len(images)}, {self._num_classes}), got {tuple(logits.shape)}; correct the model, the labels or "
+                "num_classes"
+            )
+        return logits

@@ -54,7 +54,13 @@ def build_parts(
     plan = IntervalPlan.of(spec.protocol, steps_per_epoch=batches.steps_per_epoch)
     model = _build_model_on_device(spec, data, device)
     training = Training(
-        model, spec.config, batches, placement=to_device, clock=clock, intervals=plan.schedule_intervals
+        model,
+        spec.config,
+        batches,
+        placement=to_device,
+        clock=clock,
+        intervals=plan.schedule_intervals,
+        num_classes=data.num_classes,
     )
     if checkpoint is not None:
         training.restore(checkpoint)
