@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -23,6 +23,7 @@ class Coordinator:
         self,
         *,
         ledger: Ledger,
+        planned: Sequence[TrialSpec],
         strategy: Strategy,
         retries: RetryPolicy,
         known: Iterable[TrialOutcome],
@@ -40,7 +41,7 @@ class Coordinator:
         self._in_flight: dict[TrialKey, Segment] = {}
         self._devices: dict[TrialKey, DeviceFacts] = {}
         self._gpu_seconds = 0.0
-        self._planned = frozenset(map(key_of, strategy.planned))
+        self._planned = {key_of(spec): spec for spec in planned}
         self._statuses: Counter[str] = Counter()
         self._best: TrialOutcome | None = None
         for outcome in sorted(known, key=lambda outcome: (outcome.attempts, outcome.segment_end)):
@@ -65,7 +66,7 @@ class Coordinator:
 
     def not_run(self) -> list[TrialSpec]:
         """Planned trials without a final outcome."""
-        return [spec for spec in self._strategy.planned if not self._is_final(key_of(spec))]
+        return [spec for key, spec in self._planned.items() if not self._is_final(key)]
 
     def next(self) -> Segment | Pause:
         """The next segment, from now on in flight."""

@@ -61,9 +61,10 @@ _FORMATS: Mapping[str, Callable[[float], str]] = {
 
 _WORDS: Mapping[FindingKind, tuple[str, str]] = {
     FindingKind.LEARNED_NOTHING: (
-        "{trials} learned nothing: accuracy {accuracy} is that of guessing ({chance_accuracy}), and the loss "
-        "{final_loss} that of ln(classes) = {chance_loss}; the highest lr among them is {lr}.",
-        "Lower lr, or train for longer. They are ranked last.",
+        "{trials} learned nothing: accuracy {accuracy} is no better than guessing ({chance_accuracy}), and the loss "
+        "{final_loss} no better than ln(classes) = {chance_loss}; the highest lr among them is {lr}.",
+        "An lr that is too high and one that is too low both end like this: try others, or train for longer. They are "
+        "ranked last.",
     ),
     FindingKind.SEEDS_NOT_COMPLETED: (
         "Not every run of {configurations_counted} completed, such as {unfinished} of {runs} of {configuration}; "

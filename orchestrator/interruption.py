@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any
 
 INTERRUPTED_EXIT_CODE = 130
+REPEAT_SECONDS = 1.0
 
 
 class Interruption:
@@ -18,13 +19,18 @@ class Interruption:
 
     def __init__(self) -> None:
         self.requested = False
+        self._at_once_from = 0.0
 
     def handle(self, signum: int, frame: FrameType | None) -> None:
+        """A wrapper may forward a signal that the process group got too: repeats within a second are one."""
+        if self.requested and time.monotonic() < self._at_once_from:
+            return
         if self.requested:
             sys.stderr.write("stopped at once; what was finished is stored\n")
             sys.stderr.flush()
             os._exit(INTERRUPTED_EXIT_CODE)
         self.requested = True
+        self._at_once_from = time.monotonic() + REPEAT_SECONDS
         sys.stderr.write("\nending: what is finished is stored; once more to stop at once\n")
 
 

@@ -66,10 +66,16 @@ class Ledger:
             raise InputError(f"{self.storage.location}: cannot be written ({error}); give another --storage") from error
 
     def record(self, outcome: TrialOutcome) -> str:
-        """Stores one outcome, and returns its name. Raises `FileExistsError` rather than replacing a record."""
+        """Stores one outcome, and returns its name. Raises `FileExistsError` rather than replacing a record.
+
+        A damaged one of that name is kept beside it, as `….json.damaged`.
+        """
         name = f"{OUTCOMES}/{record_name(outcome)}"
         if self.storage.has(name):
-            raise FileExistsError(f"{self.storage.location}/{name} is recorded already")
+            there = self.storage.read(name)
+            if _is_record(there):
+                raise FileExistsError(f"{self.storage.location}/{name} is recorded already")
+            self.storage.write(f"{name}.damaged", there)
         self.storage.write(name, outcome_to_json(outcome))
         return name
 
@@ -121,6 +127,14 @@ class Ledger:
             f"{self.storage.location}/{ENVIRONMENT}: is damaged ({problem}); delete it to go on: then the defaults of "
             "--search, --num-samples and --repeats hold, and the code counts as it is now"
         )
+
+
+def _is_record(data: bytes) -> bool:
+    try:
+        outcome_from_json(data)
+    except ValueError:
+        return False
+    return True
 
 
 def checkpoint_folder(spec: TrialSpec) -> str:

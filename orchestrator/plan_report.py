@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from orchestrator.ledger import SPACE, Ledger
@@ -34,15 +33,20 @@ def earlier_costs(location: str) -> dict[str, float]:
 def print_plan(plan: Plan, placement: PlacementPlan | None, costs: Mapping[str, float], console: Console) -> None:
     """`placement` is None where no cluster was asked."""
     answered = {(outcome.spec.trial_id, outcome.spec.replicate) for outcome in plan.known}
-    table = Table(box=None, pad_edge=False)
-    for heading in ("trial", "configuration", "asks for", "seconds"):
-        table.add_column(heading, no_wrap=True, justify="right" if heading == "seconds" else "left")
+    rows = [("trial", "configuration", "seconds", "asks for")]
+    refused: dict[str, int] = {}
     for spec in plan.specs:
         cost = costs.get(spec.trial_id)
-        done = "done" if (spec.trial_id, spec.replicate) in answered else None
-        asks = done or _asks(spec, placement)
-        table.add_row(spec.trial_id, Text(spec.label), Text(asks), "–" if cost is None else f"{cost:.1f}")
-    console.print(table)
+        reason = placement.unsupported_reason(spec.config) if placement else None
+        if reason:
+            refused[reason] = refused.get(reason, 0) + 1
+        asks = "done" if (spec.trial_id, spec.replicate) in answered else _asks(spec, placement)
+        rows.append((spec.trial_id, spec.label, "–" if cost is None else f"{cost:.1f}", asks))
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    lines = [f"{one:<{widths[0]}}  {two:<{widths[1]}}  {three:>{widths[2]}}  {four}" for one, two, three, four in rows]
+    lines += [f"{plural(count, 'trial')} unsupported: {reason}" for reason, count in refused.items()]
+    for line in lines:
+        console.print(Text(line), soft_wrap=True)
     trials = plural(len(plan.specs), "trial")
     console.print(f"{plan.description}, {trials}; {total_cost(plan.specs, costs)}", soft_wrap=True)
 
@@ -61,5 +65,6 @@ def _asks(spec: TrialSpec, placement: PlacementPlan | None) -> str:
     if placement is None:
         workers = spec.config.num_workers
         return f"1 GPU and {1 + workers} CPU on one node; with no GPU all its CPUs"
-    reason = placement.unsupported_reason(spec.config)
-    return f"unsupported: {reason}" if reason else str(placement.request(spec.config))
+    if placement.unsupported_reason(spec.config):
+        return "unsupported"
+    return str(placement.request(spec.config))

@@ -1,6 +1,6 @@
 """Which segment of work comes next: a pure function of the plan, the records, what is in flight, and the clock."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, Protocol
@@ -49,10 +49,6 @@ class SweepState:
 
 
 class Strategy(Protocol):
-    @property
-    def planned(self) -> Sequence[TrialSpec]:
-        """Every trial that is known to be wanted, in order of its start."""
-
     def propose(self, state: SweepState) -> Segment | Pause: ...
 
 
@@ -107,10 +103,6 @@ class BudgetedStrategy:
     inner: Strategy
     gpu_seconds: float | None = None
     seconds: float | None = None
-
-    @property
-    def planned(self) -> Sequence[TrialSpec]:
-        return self.inner.planned
 
     def propose(self, state: SweepState) -> Segment | Pause:
         if self.spent(state):

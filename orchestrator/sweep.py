@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 
 WRONG_INPUT_EXIT_CODE = 2
 
-PIPED_WIDTH = 200
-"""Columns of a plan that is not for a terminal: nothing is cut off."""
-
 GRACE_SECONDS = 15.0
 """For Ray to end its trials after an interruption: it gives each five seconds to write a checkpoint."""
 
@@ -64,10 +61,7 @@ def _show_plan(plan: Plan, options: Options) -> int:
 
         with ray_cluster(options.address, sweep_name=plan.name) as cluster:
             placement = _placement(plan, options, cluster)
-    console = Console()
-    if not console.is_terminal:
-        console.width = PIPED_WIDTH
-    print_plan(plan, placement, earlier_costs(options.request.storage), console)
+    print_plan(plan, placement, earlier_costs(options.request.storage), Console())
     return 0
 
 
@@ -81,7 +75,7 @@ def _sweep(plan: Plan, options: Options) -> int:
         placement = _placement(plan, options, cluster)
         ledger.write_space(plan.space.to_yaml())
         ledger.write_environment(environment(cluster, sys.argv) | {"asked": plan.asked})
-        _announce(plan, placement, cluster, ledger, console)
+        _announce(plan, options, placement, cluster, console)
         coordinator, ended = _coordinate(plan, options, placement, ledger, console, interruption)
         code = _conclude(coordinator, ledger, options, interrupted=interruption.requested)
         if not ended:  # Ray is gone or hangs, and waiting for it to shut down could take for ever
@@ -124,14 +118,15 @@ def _placement(plan: Plan, options: Options, cluster: "Cluster") -> PlacementPla
     )
 
 
-def _announce(plan: Plan, placement: PlacementPlan, cluster: "Cluster", ledger: Ledger, console: Console) -> None:
+def _announce(plan: Plan, options: Options, placement: PlacementPlan, cluster: "Cluster", console: Console) -> None:
     if placement.on_gpu:
-        where = f"up to {placement.most_at_once} at once, one GPU each ({cluster.gpus:g} in the cluster)"
+        share = "one GPU" if options.gpus_per_trial == 1 else f"{options.gpus_per_trial:g} of a GPU"
+        where = f"up to {placement.most_at_once} at once, {share} each ({cluster.gpus:g} in the cluster)"
     else:
         cpus = max((node.cpus for node in cluster.nodes), default=0)
         where = f"no GPU in the cluster, so on the CPU, one trial at a time with all {cpus:g} cores"
     console.print(f"sweep {plan.name}: {plan.description}, {where}", soft_wrap=True, markup=False, highlight=False)
-    console.print(f"run folder {ledger.storage.location}", soft_wrap=True, markup=False, highlight=False)
+    console.print(f"run folder {plan.ledger.storage.location}", soft_wrap=True, markup=False, highlight=False)
     if cluster.dashboard:
         console.print(f"Ray dashboard {cluster.dashboard}", soft_wrap=True, markup=False, highlight=False)
 
@@ -154,7 +149,13 @@ def _coordinate(
     strategy = BudgetedStrategy(inner=strategy, gpu_seconds=budget * 3600 if budget else None)
     view = view_for(quiet=options.quiet, console=console)
     coordinator = Coordinator(
-        ledger=ledger, strategy=strategy, retries=retries, known=known, view=view, clock=time.monotonic
+        ledger=ledger,
+        planned=plan.specs,
+        strategy=strategy,
+        retries=retries,
+        known=known,
+        view=view,
+        clock=time.monotonic,
     )
 
     def should_stop() -> bool:

@@ -47,6 +47,7 @@ def a_coordinator(
     retries = RetryPolicy()
     coordinator = Coordinator(
         ledger=ledger,
+        planned=[A, B],
         strategy=PlannedStrategy.of([A, B], retries),
         retries=retries,
         known=known,

@@ -53,8 +53,8 @@ def test_learned_nothing_gives_chance_and_loss_beside_what_was_seen() -> None:
     dead = completed(spec(config(lr=0.1)), accuracy=0.1, loss=2.31, **QUIET)
     finding = only(FindingKind.LEARNED_NOTHING, completed(**QUIET), dead)
     assert sentence(finding) == (
-        "1 trial learned nothing: accuracy 10.0 % is that of guessing (10.0 %), and the loss 2.31 that of "
-        "ln(classes) = 2.30; the highest lr among them is 0.1."
+        "1 trial learned nothing: accuracy 10.0 % is no better than guessing (10.0 %), and the loss 2.31 no better "
+        "than ln(classes) = 2.30; the highest lr among them is 0.1."
     )
     assert finding_words(finding).trials == "fp32-b64-eager-lr0.1-w0"
 

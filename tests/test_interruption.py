@@ -15,6 +15,7 @@ def test_the_first_signal_asks_and_the_handlers_are_put_back() -> None:
         assert not interruption.requested
         os.kill(os.getpid(), signal.SIGTERM)
         assert interruption.requested
+        os.kill(os.getpid(), signal.SIGTERM)  # the same signal forwarded by a wrapper: it must not end this process
     assert signal.getsignal(signal.SIGTERM) == before
 
 

@@ -57,6 +57,15 @@ def test_a_cut_off_record_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
     assert Path(broken).name in ledger.unreadable[0]
 
 
+def test_a_cut_off_record_is_kept_beside_the_one_of_the_trial_that_ran_again(tmp_path: Path) -> None:
+    ledger = a_run(tmp_path)
+    path = tmp_path / "night" / ledger.record(an_outcome(accuracy=0.9))
+    path.write_bytes(b"{")
+    ledger.record(an_outcome(accuracy=0.8))
+    assert [outcome.accuracy for outcome in ledger.outcomes()] == [0.8]
+    assert path.with_name(f"{path.name}.damaged").read_bytes() == b"{"
+
+
 def test_an_existing_run_is_not_begun_again(tmp_path: Path) -> None:
     a_run(tmp_path)
     with pytest.raises(InputError, match="--resume"):

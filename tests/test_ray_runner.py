@@ -51,6 +51,7 @@ def swept(
     placement = plan_placement(specs, cluster.nodes, most_at_once=most_at_once)
     coordinator = Coordinator(
         ledger=ledger,
+        planned=specs,
         strategy=PlannedStrategy.of(placement.in_order(specs), retries),
         retries=retries,
         known=(),

@@ -294,3 +294,15 @@ def two_outputs() -> nn.Module:
 
 def flat_logits() -> nn.Module:
     return Reshaped(lambda logits: logits[:, 0])
+
+
+class PartlyCompiled(Mlp):
+    """A user compiled one layer, so that torch names its parameters `second._orig_mod.…`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.second = torch.compile(self.second, backend="eager")
+
+
+def partly_compiled() -> nn.Module:
+    return PartlyCompiled()

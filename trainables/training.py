@@ -99,7 +99,7 @@ class Training:
         """The part of a checkpoint that is the training's own."""
         optimization = self.optimization
         return {
-            "model": self.model.state_dict(),
+            "model": {_plain_name(name): value for name, value in self.model.state_dict().items()},
             "optimizer": optimization.optimizer.state_dict(),
             "schedule": optimization.schedule.state_dict(),
             "scaler": None if optimization.scaler is None else optimization.scaler.state_dict(),
@@ -113,7 +113,8 @@ class Training:
 
     def restore(self, checkpoint: Checkpoint) -> None:
         optimization = self.optimization
-        self.model.load_state_dict(checkpoint.model)
+        own_names = {_plain_name(name): name for name in self.model.state_dict()}
+        self.model.load_state_dict({own_names.get(name, name): value for name, value in checkpoint.model.items()})
         optimization.optimizer.load_state_dict(checkpoint.optimizer)
         optimization.schedule.load_state_dict(checkpoint.schedule)
         if optimization.scaler is not None and checkpoint.scaler is not None:
@@ -168,3 +169,8 @@ class Training:
                 "num_classes"
             )
         return logits
+
+
+def _plain_name(name: str) -> str:
+    """Of a parameter, whether or not a user compiled a part of the model: torch puts `_orig_mod.` before its own."""
+    return name.replace("_orig_mod.", "")
