@@ -4,6 +4,8 @@ Part of `gpu_check.sh`. The last line says what was found; exit code 1 where a s
 """
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import nn
@@ -22,9 +24,20 @@ STEPS = 300
 BATCH_SIZE = 64
 
 
-def waiting_step(precision: Precision, clip_norm: float | None) -> str | None:
-    """What waited in the steps after the first few; None where nothing did."""
-    device = torch.device("cuda")
+@contextmanager
+def refusing_to_wait(device: torch.device) -> Iterator[None]:
+    """Inside, an operation that waits for the GPU raises. On a CPU nothing is waited for."""
+    if device.type == "cuda":
+        torch.cuda.set_sync_debug_mode("error")
+    try:
+        yield
+    finally:
+        if device.type == "cuda":
+            torch.cuda.set_sync_debug_mode("default")
+
+
+def waiting_step(precision: Precision, clip_norm: float | None, *, device: torch.device, steps: int) -> str | None:
+    """What waited in so many steps after the first few; None where nothing did."""
     config = TrainingConfig(
         precision=precision,
         batch_size=BATCH_SIZE,
@@ -34,22 +47,21 @@ def waiting_step(precision: Precision, clip_norm: float | None) -> str | None:
         gradient_clip_norm=clip_norm,
     )
     placement = BatchPlacement(device, channels_last=False)
-    images = torch.randn(BATCH_SIZE * (STEPS + WARM_STEPS), 1, 28, 28)
+    images = torch.randn(BATCH_SIZE * (steps + WARM_STEPS), 1, 28, 28)
     labels = torch.randint(10, (len(images),))
     batches = TrainingBatches(TensorImages(images, labels), config=config, seed=0, pin_memory=placement.pin_memory)
     model = nn.Sequential(nn.Conv2d(1, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 26 * 26, 10)).to(device)
     clock = DeviceClock.of(device)
     timer = WindowTimer(MeasurementProtocol(epochs=1), clock)
-    training = Training(model, config, batches, placement=placement, clock=clock, intervals=1)
+    training = Training(model, config, batches, placement=placement, clock=clock, intervals=1, num_classes=10)
     timer.resume()
     training.train_to(WARM_STEPS, timer)
-    torch.cuda.set_sync_debug_mode("error")
     try:
-        training.train_to(WARM_STEPS + STEPS, timer)
+        with refusing_to_wait(device):
+            training.train_to(WARM_STEPS + steps, timer)
     except RuntimeError as error:
         return str(error).splitlines()[0]
     finally:
-        torch.cuda.set_sync_debug_mode("default")
         batches.close()
     return None
 
@@ -63,7 +75,7 @@ def main() -> int:
         for clip_norm in (None, 1.0):
             with restored_switches():
                 Switches.of(precision).apply()
-                fault = waiting_step(precision, clip_norm)
+                fault = waiting_step(precision, clip_norm, device=torch.device("cuda"), steps=STEPS)
             name = f"{precision}{'' if clip_norm is None else ' clipped'}"
             print(f"{name}: {fault or 'no step waited'}", flush=True)
             faults += [f"{name}: {fault}"] if fault else []

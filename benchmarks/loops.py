@@ -91,7 +91,7 @@ def project_loop(images: Tensor, labels: Tensor, *, batch_size: int, epochs: int
     clock = DeviceClock.of(placement.device)
     timer = WindowTimer(protocol, clock)
     model = small_mlp()
-    training = Training(model, config, batches, placement=placement, clock=clock, intervals=epochs)
+    training = Training(model, config, batches, placement=placement, clock=clock, intervals=epochs, num_classes=CLASSES)
     train_loss = math.nan
     wall, cpu = time.perf_counter(), time.process_time()
     timer.resume(uncounted_steps=protocol.warmup_steps)

@@ -23,7 +23,7 @@ def machine() -> dict[str, Any]:
         "system": platform.platform(),
         "python": platform.python_version(),
         "versions": {name: importlib.metadata.version(name) for name in ("torch", "ray", "numpy")},
-        "load_average_at_start": round(os.getloadavg()[0], 2),
+        "load_average_at_start": load_average(),
     }
 
 
@@ -32,8 +32,14 @@ def machine_lines(facts: dict[str, Any]) -> list[str]:
     return [
         f"* Machine: {facts['cores']} cores of {facts['processor']}, {facts['memory_gib']} GiB, {facts['system']}",
         f"* Software: Python {facts['python']}, {versions}",
-        f"* Date: {facts['date']}; load average before the start: {facts['load_average_at_start']}",
+        f"* Date: {facts['date']}; load average at the start {facts['load_average_at_start']}, at the end "
+        f"{facts['load_average_at_end']}; a quiet machine has 0 and 1",
     ]
+
+
+def load_average() -> float:
+    """Of the last minute: how many processes wanted a core."""
+    return round(os.getloadavg()[0], 2)
 
 
 def spread(values: Sequence[float]) -> dict[str, float]:

@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from report_files import machine, machine_lines, shown, spread, write
+from report_files import load_average, machine, machine_lines, shown, spread, write
 
 ROOT = Path(__file__).resolve().parents[1]
 LARGEST_COST_SECONDS = 0.15
@@ -115,7 +115,7 @@ def measure(kind: str, trials: int) -> dict[str, Any]:
         command = [sys.executable, __file__, "--work", job]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
-        sys.exit(done.stdout + done.stderr)
+        sys.exit(f"the trials ended with exit code {done.returncode}\n{done.stdout}{done.stderr}")
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
@@ -188,6 +188,7 @@ def main() -> int:
             measured[kind].append(measure(kind, asked.trials))
             print(f"{kind}: run {number + 1} of {asked.runs}", flush=True)
     found = {kind: summary(runs) for kind, runs in measured.items()}
+    facts["load_average_at_end"] = load_average()
     text = lines(facts, found, asked.runs, asked.trials)
     folder = {"folder": asked.output} if asked.output else {}
     path = write("trial_cost", text, {"machine": facts, "summary": found, "runs": measured}, **folder)

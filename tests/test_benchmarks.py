@@ -80,6 +80,22 @@ def test_a_loop_is_judged_by_the_median_ratio_to_its_partner(
     assert found["met"] is met
 
 
+def test_the_two_loops_train_to_the_same_bits(benchmark: Any) -> None:
+    module = benchmark("loops")
+    images, labels = module.images_in_memory()
+    loops = [loop(images[:128], labels[:128], batch_size=32, epochs=2) for loop in module.LOOPS.values()]
+    assert len({(loop.steps, loop.train_loss, loop.weights) for loop in loops}) == 1
+    assert loops[0].steps == 8
+
+
+@pytest.mark.parametrize("precision", list(Precision))
+@pytest.mark.parametrize("clip_norm", [None, 1.0])
+def test_the_check_for_waiting_steps_takes_steps(benchmark: Any, precision: Precision, clip_norm: float | None) -> None:
+    """On the CPU, where nothing waits: its own code is what is tested."""
+    module = benchmark("gpu_sync_check")
+    assert module.waiting_step(precision, clip_norm, device=torch.device("cpu"), steps=2) is None
+
+
 def test_the_fixed_cost_is_what_a_trials_own_account_leaves_and_the_first_is_apart(benchmark: Any) -> None:
     run = {"interval_seconds": [9.0, 0.5, 0.75], "trial_seconds": [3.0, 0.25, 0.25], "ray_start_seconds": 5.0}
     found = benchmark("trial_cost").summary([run, run])
