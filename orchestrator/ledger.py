@@ -23,8 +23,10 @@ logger = logging.getLogger(__name__)
 class Ledger:
     """The truth about a run. Records are only ever added; nothing here rewrites one."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Storage, *, above: Storage | None = None) -> None:
+        """`above` is the folder that a new run's own is to be made in."""
         self.storage = storage
+        self._above = above
         self.unreadable: list[str] = []
         """Records that `outcomes` could not read, each named with what is wrong."""
 
@@ -39,7 +41,8 @@ class Ledger:
                 f"--name {name!r}: a run's name has 1 to 100 letters, digits, '_', '-', '+' or '.', "
                 "and starts with none of the last three; give another --name"
             )
-        ledger = cls(Storage.open(location).folder(name))
+        above = Storage.open(location)
+        ledger = cls(above.folder(name), above=above)
         if ledger.storage.has(SPACE):
             raise InputError(
                 f"{ledger.storage.location}: there is a run already; give another --name, "
@@ -58,10 +61,11 @@ class Ledger:
         return ledger
 
     def refuse_unwritable(self) -> None:
-        """Raises `InputError` where nothing can be stored."""
+        """Raises `InputError` where nothing can be stored. A new run's folder is not made by it."""
+        probed = self._above or self.storage
         try:
-            self.storage.write(PROBE, b"")
-            self.storage.delete(PROBE)
+            probed.write(PROBE, b"")
+            probed.delete(PROBE)
         except OSError as error:
             raise InputError(f"{self.storage.location}: cannot be written ({error}); give another --storage") from error
 

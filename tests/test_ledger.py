@@ -120,4 +120,4 @@ def test_a_storage_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
 def test_asking_whether_a_storage_can_be_written_leaves_nothing_in_it(tmp_path: Path) -> None:
     ledger = Ledger.create(str(tmp_path), "night")
     ledger.refuse_unwritable()
-    assert ledger.storage.names() == []
+    assert list(tmp_path.iterdir()) == []
