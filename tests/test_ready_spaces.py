@@ -74,7 +74,7 @@ def test_a_name_that_is_not_there_is_refused_with_the_nearest(
 
 def test_quick_holds_both_values_of_every_main_knob() -> None:
     configs = quick()
-    assert len(configs) == 14
+    assert len(configs) == 12
     assert {config.precision for config in configs} == {Precision.FP32, Precision.BF16}
     assert {config.batch_size for config in configs} == {64, 256}
     assert {config.compile for config in configs} == {CompileMode.OFF, CompileMode.DEFAULT}
@@ -91,7 +91,7 @@ def test_every_configuration_of_quick_has_its_twins() -> None:
     configs = quick()
     for config in configs:
         twins = [differing(config, other) for other in configs]
-        assert {"precision"} in twins or config.compile is not CompileMode.OFF
+        assert {"precision"} in twins or config.compile is not CompileMode.OFF or config.lr < 4e-3
         assert {"batch_size"} in twins
         assert any(twin in ({"compile"}, {"lr"}, {"num_workers"}) for twin in twins)
 
@@ -109,10 +109,10 @@ def test_quick_still_has_trials_when_a_knob_is_set() -> None:
         for override in ("knobs.lr=[0.001,0.01]", "knobs.lr=0.01", "knobs.precision=fp32", "knobs.compile=off")
     }
     assert counts == {
-        "knobs.lr=[0.001,0.01]": 14,
+        "knobs.lr=[0.001,0.01]": 12,
         "knobs.lr=0.01": 10,
         "knobs.precision=fp32": 8,
-        "knobs.compile=off": 12,
+        "knobs.compile=off": 10,
     }
 
 

@@ -16,6 +16,9 @@ from trainables.faults import Faults, Place, given
 MOST_VALUES = 100_000
 """Values in one file, aliases counted as often as they are used: more is a mistake or an attack."""
 
+DEEPEST = 64
+"""Lists and mappings within one another."""
+
 Value: TypeAlias = "str | int | float | bool | tuple[Node, ...] | Mapping[str, Node] | None"
 
 
@@ -110,6 +113,16 @@ class _CoreLoader(yaml.SafeLoader):
     """PyYAML's own schema is YAML 1.1's: `off` a boolean, `3e-4` a text, `1:30` ninety."""
 
     yaml_implicit_resolvers = {None: _CORE_RESOLVERS}  # noqa: RUF012 (a class attribute of PyYAML)
+    depth = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        """Raises `RecursionError` beyond a depth that is a mistake, whatever the interpreter's own limit is."""
+        if self.depth == DEEPEST:
+            raise RecursionError
+        self.depth += 1
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
 
 
 def _represent_text(writer: Any, text: str) -> yaml.Node:
