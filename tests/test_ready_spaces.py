@@ -78,7 +78,7 @@ def test_quick_holds_both_values_of_every_main_knob() -> None:
     assert {config.precision for config in configs} == {Precision.FP32, Precision.BF16}
     assert {config.batch_size for config in configs} == {64, 256}
     assert {config.compile for config in configs} == {CompileMode.OFF, CompileMode.DEFAULT}
-    assert {config.lr for config in configs} == {1e-3, 4e-3}
+    assert {config.lr for config in configs} == {1e-3, 2e-3, 4e-3}
     assert {config.num_workers for config in configs} == {0, 2}
 
 
@@ -91,9 +91,8 @@ def test_every_configuration_of_quick_has_its_twins() -> None:
     configs = quick()
     for config in configs:
         twins = [differing(config, other) for other in configs]
-        assert {"precision"} in twins or config.compile is not CompileMode.OFF or config.lr < 4e-3
         assert {"batch_size"} in twins
-        assert any(twin in ({"compile"}, {"lr"}, {"num_workers"}) for twin in twins)
+        assert any(twin in ({"precision"}, {"compile"}, {"lr"}, {"num_workers"}) for twin in twins)
 
 
 def test_every_configuration_of_quick_has_its_uncompiled_fp32_baseline() -> None:
@@ -109,7 +108,7 @@ def test_quick_still_has_trials_when_a_knob_is_set() -> None:
         for override in ("knobs.lr=[0.001,0.01]", "knobs.lr=0.01", "knobs.precision=fp32", "knobs.compile=off")
     }
     assert counts == {
-        "knobs.lr=[0.001,0.01]": 12,
+        "knobs.lr=[0.001,0.01]": 10,
         "knobs.lr=0.01": 10,
         "knobs.precision=fp32": 8,
         "knobs.compile=off": 10,
