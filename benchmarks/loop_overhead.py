@@ -39,7 +39,10 @@ def work(case: Case, rounds: int, order_seed: int) -> list[dict[str, Any]]:
     import torch
     from loops import LOOPS, images_in_memory
 
+    from trainables.process_state import keep_freed_memory
+
     torch.set_num_threads(1)
+    keep_freed_memory()  # as in every trial on a CPU: else the heap's state decides which loop pays for page faults
     images, labels = images_in_memory()
     shuffle = random.Random(order_seed)  # noqa: S311 - an order, no secret
     for loop in LOOPS.values():
@@ -133,6 +136,8 @@ def lines(facts: dict[str, Any], cases: list[dict[str, Any]], processes: int) ->
         *text,
         "",
         "* Model: 784-128-10 MLP in fp32; data: 8,192 images of 28×28 in memory; fused AdamW; one compute thread.",
+        "* All loops run with the trials' own allocator setting: the process keeps freed memory. With glibc's default,",
+        "  which loop pays for page faults depends on the state of the heap (up to a tenth of a step).",
         "* Before a time counts, the last epoch's mean loss and the hash of all weights of the four loops of its round",
         "  were compared: equal to the bit.",
         *machine_lines(facts),
