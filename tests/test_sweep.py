@@ -214,9 +214,6 @@ def test_code_and_data_beside_the_user_are_found_from_any_folder(tmp_path: Path,
     package.mkdir()
     (package / "__init__.py").touch()
     (package / "model.py").write_text(
-        "from torch import nn\n\ndef build():\n    return nn.Sequential(nn.Flatten(), nn.LazyLinear(4))\n"
-    )
-    (package / "model.py").write_text(
         "from torch import nn\n\n\ndef build(num_classes, input_shape):\n"
         "    c, h, w = input_shape\n    return nn.Sequential(nn.Flatten(), nn.Linear(c * h * w, num_classes))\n"
     )
