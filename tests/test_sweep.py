@@ -254,6 +254,6 @@ def test_the_default_sweep_needs_no_gpu_and_runs_one_trial_at_a_time(tmp_path: P
     assert "no GPU in the cluster, so on the CPU, one trial at a time with all" in lines[0]
     assert any(line.startswith("Ray dashboard http://127.0.0.1:") for line in lines)
     (outcomes,) = zip(*by_label(tmp_path / "cpu").values(), strict=True)
-    assert [outcome.status.value for outcome in outcomes] == ["completed"] * 3
+    assert [outcome.status.value for outcome in outcomes] == ["completed"] * 4
     assert {outcome.placement.neighbours for outcome in outcomes} == {0}
     assert len({outcome.accuracy for outcome in outcomes if outcome.spec.config.lr == 4e-3}) == 1
