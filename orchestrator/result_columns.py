@@ -15,7 +15,8 @@ import pyarrow as pa
 from orchestrator.ranking import Standing
 from orchestrator.results import Result, last_finite
 from orchestrator.statistics import RateEstimate
-from trainables.outcomes import CompileMeasurement, Durations, LearningCurve, finite_or_none
+from trainables.measurements import CompileMeasurement, LearningCurve
+from trainables.outcomes import Durations, finite_or_none
 from trainables.specs import KNOBS, MAIN_KNOBS, TrainingConfig, config_to_mapping
 
 TEXT, INTEGER, NUMBER, TRUTH = pa.string(), pa.int64(), pa.float64(), pa.bool_()

@@ -9,7 +9,8 @@ from typing import Any
 
 from orchestrator.accuracy_statistics import sampling_error
 from orchestrator.statistics import INTERVAL_Z, ProcessRate, process_rate
-from trainables.outcomes import LearningCurve, TrialOutcome, TrialStatus
+from trainables.measurements import LearningCurve
+from trainables.outcomes import TrialOutcome, TrialStatus
 from trainables.specs import CompileMode, MeasurementProtocol, Precision, config_to_mapping
 
 LEARNED_LOSS_FRACTION = 0.98

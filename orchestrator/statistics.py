@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from trainables.outcomes import ThroughputMeasurement
+from trainables.measurements import ThroughputMeasurement
 
 INTERVAL_Z = 1.959964
 """Standard errors on either side of a 95 % interval."""

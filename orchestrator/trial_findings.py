@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from orchestrator.findings import Finding, FindingKind, finding
 from orchestrator.matching import Matching
 from orchestrator.results import Result
-from trainables.outcomes import CompileMeasurement
+from trainables.measurements import CompileMeasurement
 
 FEWEST_WINDOWS_SHARE = 1 / 3
 """Of the windows that the protocol asks for; below it a rate is called too short to measure."""

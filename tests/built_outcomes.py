@@ -2,17 +2,8 @@
 
 from typing import Any
 
-from trainables.outcomes import (
-    CompileMeasurement,
-    DeviceFacts,
-    Durations,
-    LearningCurve,
-    Placement,
-    PrecisionMeasurement,
-    ThroughputMeasurement,
-    TrialOutcome,
-    TrialStatus,
-)
+from trainables.measurements import CompileMeasurement, LearningCurve, PrecisionMeasurement, ThroughputMeasurement
+from trainables.outcomes import DeviceFacts, Durations, Placement, TrialOutcome, TrialStatus
 from trainables.specs import CompileMode, MeasurementProtocol, Precision, TrainingConfig, TrialSpec
 
 

@@ -13,15 +13,8 @@ import pytest
 import torch
 
 from tests.builders import a_spec, an_outcome
-from trainables.outcomes import (
-    CompileMeasurement,
-    DeviceFacts,
-    LearningCurve,
-    PrecisionMeasurement,
-    TrialOutcome,
-    TrialStatus,
-    outcome_to_mapping,
-)
+from trainables.measurements import CompileMeasurement, LearningCurve, PrecisionMeasurement
+from trainables.outcomes import DeviceFacts, TrialOutcome, TrialStatus, outcome_to_mapping
 from trainables.spec_door import spec_from_text
 from trainables.specs import CompileMode, Precision
 from trainables.synthetic import load_synthetic

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainables.checkpoints import Checkpoint, Checkpoints
-from trainables.outcomes import CompileMeasurement, Durations, LearningCurve, PrecisionMeasurement
+from trainables.measurements import CompileMeasurement, LearningCurve, PrecisionMeasurement
+from trainables.outcomes import Durations
 from trainables.storage import Storage
 
 

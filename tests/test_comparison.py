@@ -11,7 +11,8 @@ from orchestrator.comparison import MatchedPair, Verdict, break_even_epochs, mat
 from orchestrator.matching import Matching
 from orchestrator.results import results_of
 from tests.built_outcomes import completed, config, ended, spec
-from trainables.outcomes import CompileMeasurement, DeviceFacts, Durations, PrecisionMeasurement, TrialOutcome
+from trainables.measurements import CompileMeasurement, PrecisionMeasurement
+from trainables.outcomes import DeviceFacts, Durations, TrialOutcome
 from trainables.specs import MeasurementProtocol
 
 

@@ -19,7 +19,8 @@ from tests.trial_building import (
     weights_hash,
 )
 from trainables.compilation import CompileAccount, compile_model, compile_seconds, in_its_first_process, reset_compiler
-from trainables.outcomes import CompileMeasurement, TrialOutcome, TrialStatus
+from trainables.measurements import CompileMeasurement
+from trainables.outcomes import TrialOutcome, TrialStatus
 from trainables.specs import CompileMode
 
 EVERY_STEP = {"window_seconds": 1e-6, "window_steps": 1, "windows": 1, "warmup_steps": 2}

@@ -12,7 +12,8 @@ from orchestrator.finding_words import finding_words
 from orchestrator.findings import Finding, FindingKind
 from orchestrator.ranking import RankBy
 from tests.built_outcomes import completed, config, ended, spec, windows
-from trainables.outcomes import CompileMeasurement, Placement, PrecisionMeasurement, TrialOutcome
+from trainables.measurements import CompileMeasurement, PrecisionMeasurement
+from trainables.outcomes import Placement, TrialOutcome
 
 QUIET: dict[str, Any] = {"images": 1_000_000}
 """So many validation images that no accuracy is in doubt."""

@@ -9,14 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.test_specs import SPEC, specs
+from trainables.measurements import CompileMeasurement, LearningCurve, PrecisionMeasurement, ThroughputMeasurement
 from trainables.outcomes import (
-    CompileMeasurement,
     DeviceFacts,
     Durations,
-    LearningCurve,
     Placement,
-    PrecisionMeasurement,
-    ThroughputMeasurement,
     TrialOutcome,
     TrialStatus,
     finite_or_none,

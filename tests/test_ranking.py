@@ -13,7 +13,8 @@ from orchestrator.matching import Matching
 from orchestrator.ranking import NotRanked, RankBy, Ranking, rank
 from orchestrator.results import results_of
 from tests.built_outcomes import completed, config, ended, spec, windows
-from trainables.outcomes import DeviceFacts, LearningCurve, Placement, PrecisionMeasurement, TrialOutcome, TrialStatus
+from trainables.measurements import LearningCurve, PrecisionMeasurement
+from trainables.outcomes import DeviceFacts, Placement, TrialOutcome, TrialStatus
 from trainables.specs import MeasurementProtocol
 
 LRS = [1e-4, 2e-4, 3e-4, 4e-4, 5e-4, 6e-4]

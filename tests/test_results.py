@@ -8,14 +8,8 @@ import pytest
 
 from orchestrator.results import results_of
 from tests.built_outcomes import completed, config, ended, spec
-from trainables.outcomes import (
-    DeviceFacts,
-    LearningCurve,
-    PrecisionMeasurement,
-    ThroughputMeasurement,
-    TrialOutcome,
-    TrialStatus,
-)
+from trainables.measurements import LearningCurve, PrecisionMeasurement, ThroughputMeasurement
+from trainables.outcomes import DeviceFacts, TrialOutcome, TrialStatus
 
 
 def only(*outcomes: TrialOutcome) -> TrialOutcome:

@@ -21,14 +21,8 @@ from orchestrator.results_table import best_yaml, results_table, to_csv, write_r
 from orchestrator.search_space import parse_space
 from tests import report_example
 from tests.built_outcomes import completed, config, ended, spec
-from trainables.outcomes import (
-    CompileMeasurement,
-    DeviceFacts,
-    LearningCurve,
-    PrecisionMeasurement,
-    ThroughputMeasurement,
-    TrialOutcome,
-)
+from trainables.measurements import CompileMeasurement, LearningCurve, PrecisionMeasurement, ThroughputMeasurement
+from trainables.outcomes import DeviceFacts, TrialOutcome
 from trainables.spec_door import spec_from_text
 from trainables.specs import MeasurementProtocol
 from trainables.storage import Storage

@@ -22,7 +22,7 @@ from orchestrator.statistics import (
     student_t,
     window_rates,
 )
-from trainables.outcomes import ThroughputMeasurement
+from trainables.measurements import ThroughputMeasurement
 
 DEFAULT = BetweenProcess(sd=0.02, repeats=0)
 rates = st.floats(1e-6, 1e12)

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.trial_building import checkpoints_in, last_checkpoint, run_toy, toy_spec, trained_hash, weights_hash
-from trainables.outcomes import ThroughputMeasurement, TrialStatus
+from trainables.measurements import ThroughputMeasurement
+from trainables.outcomes import TrialStatus
 from trainables.specs import MeasurementProtocol
 from trainables.throughput import more_windows, needs_a_copy, seconds_per_image, windows_of
 from trainables.timing import DeviceClock, WindowTimer

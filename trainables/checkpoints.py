@@ -12,7 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from trainables.outcomes import CompileMeasurement, Durations, LearningCurve, PrecisionMeasurement
+from trainables.measurements import CompileMeasurement, LearningCurve, PrecisionMeasurement
+from trainables.outcomes import Durations
 from trainables.storage import Storage
 
 FORMAT = 1

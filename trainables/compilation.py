@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import nn
 
-from trainables.outcomes import CompileMeasurement
+from trainables.measurements import CompileMeasurement
 from trainables.specs import CompileMode
 
 MOST_REASONS = 10

@@ -9,6 +9,15 @@ from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter
 
+from trainables.measurements import (
+    CompileMeasurement,
+    DiagnosisMeasurement,
+    DivergenceDiagnosis,
+    LearningCurve,
+    MachineState,
+    PrecisionMeasurement,
+    ThroughputMeasurement,
+)
 from trainables.specs import MEASUREMENT_VERSION, TrialSpec
 
 
@@ -28,59 +37,6 @@ class TrialStatus(StrEnum):
     """It raised an exception."""
     LOST = "lost"
     """Its worker process or node died."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThroughputMeasurement:
-    """Images and seconds of every timed window, born together. Rates and intervals are derived, never stored."""
-
-    window_images: tuple[int, ...]
-    window_seconds: tuple[float, ...]
-    measured_on: str
-    """`training`: windows of the training itself; `copy`: measured on a copy after the last evaluation."""
-
-    def __post_init__(self) -> None:
-        if len(self.window_images) != len(self.window_seconds) or not self.window_images:
-            raise ValueError("a throughput measurement needs one or more windows, each with images and seconds")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LearningCurve:
-    """One entry per epoch, oldest first; None where there is no such number (never NaN)."""
-
-    accuracy: tuple[float | None, ...] = ()
-    """Validation accuracy, a fraction from 0 to 1."""
-    validation_loss: tuple[float | None, ...] = ()
-    train_loss: tuple[float | None, ...] = ()
-    """Mean cross-entropy of the epoch's training samples, in nats."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompileMeasurement:
-    """What `torch.compile` cost and did."""
-
-    compile_seconds: float | None = None
-    """Time of the first training step beyond a typical one: compilation of the training graphs."""
-    cache: str | None = None
-    """`cold` or `warm`: whether the compiler's on-disk cache had the graphs; None where it did not say."""
-    graph_breaks: int | None = None
-    graph_break_reasons: tuple[str, ...] = ()
-    recompilations: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrecisionMeasurement:
-    """What really ran."""
-
-    executed_precision: str
-    """`fp32`, `tf32`, `fp16` or `bf16`, from the dtype of a real output and the state of the switches."""
-    skipped_steps: int | None = None
-    """Optimizer steps that the GradScaler left out, each one counted; None without a scaler."""
-    final_loss_scale: float | None = None
-    matmul_precision: str | None = None
-    """torch's switch for float32 matrix products: `highest` (IEEE) or `high` (TF32)."""
-    convolution_tf32: bool | None = None
-    cudnn_benchmark: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +98,10 @@ class TrialOutcome:
     throughput: ThroughputMeasurement | None = None
     compilation: CompileMeasurement | None = None
     precision: PrecisionMeasurement | None = None
+    diagnosis: DiagnosisMeasurement | None = None
+    divergence: DivergenceDiagnosis | None = None
+    """Of a trial that diverged, where its last good state could be replayed."""
+    machine: MachineState | None = None
     peak_memory_bytes: int | None = None
     """Largest memory allocated on the GPU; None on a CPU."""
     device: DeviceFacts = DeviceFacts()

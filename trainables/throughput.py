@@ -7,7 +7,7 @@ from statistics import median
 
 from torch import Tensor, nn
 
-from trainables.outcomes import ThroughputMeasurement
+from trainables.measurements import ThroughputMeasurement
 from trainables.process_state import restored_generators
 from trainables.specs import MeasurementProtocol
 from trainables.timing import DeviceClock, WindowTimer

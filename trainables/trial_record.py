@@ -4,17 +4,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from trainables.checkpoints import Checkpoint
-from trainables.outcomes import (
+from trainables.measurements import (
     CompileMeasurement,
-    DeviceFacts,
-    Durations,
+    DiagnosisMeasurement,
+    DivergenceDiagnosis,
     LearningCurve,
-    Placement,
+    MachineState,
     PrecisionMeasurement,
     ThroughputMeasurement,
-    TrialOutcome,
-    TrialStatus,
 )
+from trainables.outcomes import DeviceFacts, Durations, Placement, TrialOutcome, TrialStatus
 from trainables.specs import TrialSpec
 from trainables.throughput import windows_of
 from trainables.timing import DeviceClock, WindowTimer
@@ -42,6 +41,9 @@ class TrialRecord:
     throughput: ThroughputMeasurement | None = None
     compilation: CompileMeasurement | None = None
     precision: PrecisionMeasurement | None = None
+    diagnosis: DiagnosisMeasurement | None = None
+    divergence: DivergenceDiagnosis | None = None
+    machine: MachineState | None = None
     peak_memory_bytes: int | None = None
     earlier: Durations = field(default_factory=Durations)
     """Of the trial before it was interrupted."""
@@ -98,6 +100,9 @@ class TrialRecord:
             throughput=self.throughput or windows_of(self.timer),
             compilation=self.compilation,
             precision=self.precision,
+            diagnosis=self.diagnosis,
+            divergence=self.divergence,
+            machine=self.machine,
             peak_memory_bytes=self.peak_memory_bytes,
             device=self.device,
             placement=self.placement,

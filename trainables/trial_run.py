@@ -12,14 +12,8 @@ from trainables.capability import emulation_note, facts_of, find_capability, uns
 from trainables.checkpoints import Checkpoint, Checkpoints
 from trainables.compilation import CompileAccount, compile_seconds, in_its_first_process
 from trainables.evaluation import Evaluation, evaluate, has_finite_weights
-from trainables.outcomes import (
-    CompileMeasurement,
-    Placement,
-    PrecisionMeasurement,
-    TrialOutcome,
-    TrialStatus,
-    finite_or_none,
-)
+from trainables.measurements import CompileMeasurement, PrecisionMeasurement
+from trainables.outcomes import Placement, TrialOutcome, TrialStatus, finite_or_none
 from trainables.precision import DtypeProbe, Switches, executed_precision
 from trainables.process_state import peak_memory_bytes, process_for_a_trial
 from trainables.random_state import generator_states
