@@ -41,7 +41,8 @@ def print_plan(plan: Plan, placement: PlacementPlan | None, costs: Mapping[str, 
         if reason:
             refused[reason] = refused.get(reason, 0) + 1
         asks = "done" if (spec.trial_id, spec.replicate) in answered else _asks(spec, placement)
-        rows.append((spec.trial_id, spec.label, "–" if cost is None else f"{cost:.1f}", asks))
+        label = f"{spec.label} (added)" if spec.trial_id in plan.added else spec.label
+        rows.append((spec.trial_id, label, "–" if cost is None else f"{cost:.1f}", asks))
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     lines = [f"{one:<{widths[0]}}  {two:<{widths[1]}}  {three:>{widths[2]}}  {four}" for one, two, three, four in rows]
     lines += [f"{plural(count, 'trial')} unsupported: {reason}" for reason, count in refused.items()]

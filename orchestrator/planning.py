@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from orchestrator.baseline_choice import AUTO, BaselineChoice, read_baseline
 from orchestrator.ledger import SPACE, Ledger
 from orchestrator.search_space import SearchSpace, load_space, parse_space
 from orchestrator.space_files import DEFAULT_SPACE
+from orchestrator.twin_plan import AddedTrials, added_trials
 from orchestrator.wording import plural
 from trainables.entries import code_fingerprint, data_fingerprint, refuse_missing
 from trainables.errors import InputError
+from trainables.lr_rule import LrRule
 from trainables.outcomes import TrialOutcome
-from trainables.specs import TrialSpec
+from trainables.specs import TrainingConfig, TrialSpec
 
 DEFAULT_NUM_SAMPLES = 16
 
@@ -28,6 +31,7 @@ class Request:
     search: str | None = None
     num_samples: int | None = None
     repeats: int | None = None
+    baseline: str | None = None
     storage: str = "runs"
     name: str | None = None
     resume: str | None = None
@@ -46,6 +50,9 @@ class Plan:
     """How many configurations and trials, merged duplicates and exclusions, in words."""
     asked: dict[str, Any]
     """What a resumption needs to plan the same again, as plain values."""
+    baseline: BaselineChoice
+    added: frozenset[str] = frozenset()
+    """Ids of the trials that nobody asked for and a comparison needs."""
     ledger: Ledger
     """Of the run, which is there already where it is continued."""
     known: tuple[TrialOutcome, ...] = ()
@@ -94,7 +101,19 @@ def _asked(request: Request, before: dict[str, Any], space: SearchSpace) -> dict
         "search": search,
         "num_samples": samples if search == "random" else None,
         "repeats": request.repeats or before.get("repeats") or 1,
+        "baseline": _baseline_asked(request, before, space, search),
     }
+
+
+def _baseline_asked(request: Request, before: dict[str, Any], space: SearchSpace, search: str) -> str | None:
+    """Where nothing was said: `auto` for a grid over what `auto` replaces, since it asks what these are worth."""
+    if request.baseline is not None:
+        return read_baseline(request.baseline).text
+    if before:
+        asked: str | None = before.get("baseline")
+        return asked
+    is_grid = search == "grid" and not space.configs
+    return AUTO if is_grid and {"precision", "compile"} & set(space.varies) else None
 
 
 def _fingerprints(space: SearchSpace) -> dict[str, Any]:
@@ -122,8 +141,8 @@ def _refuse_changed_space(
         )
     ]
     changes += [
-        f"--{key.replace('_', '-')} was {before[key]}, now {asked[key]}"
-        for key in ("search", "num_samples", "repeats")
+        f"--{key.replace('_', '-')} was {before[key] or 'not given'}, now {asked[key] or 'not given'}"
+        for key in ("search", "num_samples", "repeats", "baseline")
         if key in before and before[key] != asked[key]
     ]
     if changes:
@@ -173,6 +192,11 @@ def _planned(space: SearchSpace, asked: dict[str, Any], *, name: str, ledger: Le
         notes.append(f"{plural(merged, 'duplicate')} merged")
     if excluded:
         notes.append(f"{excluded} excluded by constraints")
+    choice = read_baseline(asked["baseline"])
+    added = _added(space, configs, choice)
+    if added.excluded_baselines:
+        notes.append(f"{plural(added.excluded_baselines, 'missing baseline')} excluded by constraints")
+    unasked = set(added.configs)
     specs = tuple(
         space.spec(
             config,
@@ -181,16 +205,33 @@ def _planned(space: SearchSpace, asked: dict[str, Any], *, name: str, ledger: Le
             data_fingerprint=asked["data_fingerprint"],
         )
         for replicate in range(asked["repeats"])
-        for config in configs
+        for config in configs + added.configs
     )
     times = f" × {asked['repeats']} repeats" if asked["repeats"] > 1 else ""
-    described = f"{plural(len(configs), 'configuration')}{times}" + (f" ({', '.join(notes)})" if notes else "")
+    counted = f"{plural(len(configs), 'configuration')}{_added_words(added, choice)}"
+    described = f"{counted}{times}" + (f" ({', '.join(notes)})" if notes else "")
     return Plan(
         name=name,
         space=space,
         specs=specs,
         description=described,
         asked=asked,
+        baseline=choice,
+        added=frozenset(spec.trial_id for spec in specs if spec.config in unasked),
         ledger=ledger,
         known=tuple(ledger.outcomes()),
     )
+
+
+def _added(space: SearchSpace, configs: tuple[TrainingConfig, ...], choice: BaselineChoice) -> AddedTrials:
+    if choice.baseline is None or not choice.adds_trials:
+        return AddedTrials()
+    held = () if space.lr_rule is LrRule.NONE else ("batch_size", "lr")
+    return added_trials(configs, choice.baseline, allows=space.allows, protocol=space.protocol, held=held)
+
+
+def _added_words(added: AddedTrials, choice: BaselineChoice) -> str:
+    """` + 3 baselines and 1 twin added by --baseline auto`, or nothing."""
+    counts = ((len(added.baselines), "baseline"), (len(added.twins), "twin"))
+    words = " and ".join(plural(count, noun) for count, noun in counts if count)
+    return f" + {words} added by --baseline {choice.text}" if words else ""

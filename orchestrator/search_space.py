@@ -16,7 +16,7 @@ from orchestrator.overrides import overridden
 from orchestrator.space_files import find_space
 from trainables.errors import InputError
 from trainables.faults import Faults
-from trainables.lr_rule import LrRule, read_lr_rule, with_scaled_lr
+from trainables.lr_rule import LrRule, read_lr_rule, with_scaled_lr, with_written_lr
 from trainables.spec_door import SPACE_KEYS, config_as_knobs, missing_knobs, read_config
 from trainables.specs import KNOBS, MAIN_KNOBS, TrainingConfig, config_to_mapping
 from trainables.task import Task, read_task, task_mapping
@@ -62,6 +62,13 @@ class SearchSpace(Task):
     _computed: _Computed = field(default_factory=_Computed, init=False, repr=False, compare=False)
 
     @property
+    def varies(self) -> tuple[str, ...]:
+        """The knobs that are lists of several values."""
+        return tuple(
+            name for name, values in self.knobs.items() if isinstance(values, Grid) and len(values.distinct) > 1
+        )
+
+    @property
     def is_random(self) -> bool:
         """Whether a knob is a distribution, so that the space has no grid."""
         return any(not isinstance(values, Fixed | Grid) for values in self.knobs.values())
@@ -88,6 +95,10 @@ class SearchSpace(Task):
             return shuffled[index % len(shuffled)]
         explicit = self._explicit()
         return explicit[index] if index < len(explicit) else self._scaled([self._drawn(index)])[0]
+
+    def allows(self, config: TrainingConfig) -> bool:
+        """Whether the constraints let in a configuration whose lr follows `lr_rule` already, as those given out do."""
+        return self._allows(with_written_lr(config, self.lr_rule, self.lr_reference_batch_size))
 
     def to_yaml(self) -> str:
         """The space as it was resolved, which `parse_space` reads back equal."""

@@ -78,6 +78,12 @@ PARAMETERS = (
         help="Runs of each configuration; run r uses seed + r and a fresh process [1].",
     ),
     click.option(
+        "--baseline",
+        metavar="CONFIG|auto|none",
+        help="Compare with the same configuration in these knobs (precision=fp32,compile=off), and add the trials that "
+        "this needs; auto: fp32 without compile [auto where precision or compile is a list].",
+    ),
+    click.option(
         "--search", type=click.Choice(["grid", "random"]), help="[grid; random when a knob is a distribution]"
     ),
     click.option("--num-samples", type=click.IntRange(min=1), help="Configurations that a random search draws [16]."),

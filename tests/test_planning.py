@@ -102,6 +102,61 @@ def test_a_grid_of_a_distribution_is_refused(space: str) -> None:
         make_plan(Request(space=space, search="grid", overrides=["knobs.lr={uniform: [0.1, 0.2]}"]))
 
 
+class TestBaselines:
+    def test_a_grid_over_precision_or_compile_gets_what_it_lacks(self, space: str) -> None:
+        plan = make_plan(Request(space=space, overrides=["knobs.precision=[bf16, fp16]"]))
+        assert plan.description == "4 configurations + 2 baselines added by --baseline auto"
+        assert [spec.label for spec in plan.specs if spec.trial_id in plan.added] == [
+            "fp32-b64-eager-lr0.001-w0",
+            "fp32-b64-eager-lr0.003-w0",
+        ]
+
+    def test_a_plan_that_has_its_baselines_is_left_alone(self, space: str) -> None:
+        assert make_plan(Request(space=space)).description == "4 configurations"
+
+    @pytest.mark.parametrize(
+        "overrides",
+        [
+            ["knobs.precision=bf16"],
+            ["knobs.precision=bf16", "configs=[{batch_size: 32}]", "knobs.lr=0.1"],
+            ["knobs.precision={choice: [bf16, fp16]}"],
+        ],
+    )
+    def test_what_holds_both_knobs_lists_or_draws_gets_them_only_where_that_is_asked(
+        self, space: str, overrides: list[str]
+    ) -> None:
+        assert not make_plan(Request(space=space, overrides=overrides)).added
+        asked = make_plan(Request(space=space, overrides=overrides, baseline="auto"))
+        assert asked.added
+        assert "added by --baseline auto" in asked.description
+
+    def test_none_adds_nothing(self, space: str) -> None:
+        plan = make_plan(Request(space=space, overrides=["knobs.precision=[bf16, fp16]"], baseline="none"))
+        assert (plan.description, plan.baseline.baseline) == ("4 configurations", None)
+
+    def test_another_baseline_is_planned_for_too(self, space: str) -> None:
+        plan = make_plan(Request(space=space, baseline="batch_size=32", repeats=2))
+        assert plan.description == "4 configurations + 4 baselines added by --baseline batch_size=32 × 2 repeats"
+        assert len(plan.specs) == 16
+
+    def test_a_baseline_that_a_constraint_excludes_is_not_added_and_said(self, space: str) -> None:
+        """The constraint is on the learning rate as it was written, before the rule."""
+        rule = ["lr_rule=linear", "lr_reference_batch_size=256", "knobs.precision=[bf16, fp16]"]
+        excluding = [*rule, "constraints=[\"precision != 'fp32' or lr > 0.002\"]"]
+        plan = make_plan(Request(space=space, overrides=excluding))
+        assert plan.description == (
+            "4 configurations + 1 baseline added by --baseline auto (1 missing baseline excluded by constraints)"
+        )
+
+    def test_a_continued_run_plans_the_same_and_a_change_needs_extend(self, space: str, tmp_path: Path) -> None:
+        plan, ledger = begun(space, tmp_path, overrides=["knobs.precision=[bf16, fp16]"])
+        assert make_plan(Request(resume=ledger.storage.location)).specs == plan.specs
+        with pytest.raises(InputError, match="--baseline was auto, now none"):
+            make_plan(Request(resume=ledger.storage.location, baseline="none"))
+        changed = make_plan(Request(resume=ledger.storage.location, baseline="none", extend=True))
+        assert len(changed.specs) == 4
+
+
 class TestChangedCode:
     @pytest.fixture
     def entry(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

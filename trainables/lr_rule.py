@@ -11,6 +11,9 @@ from trainables.yaml_fields import Fields
 SIGNIFICANT_DIGITS = 12
 """A scaled learning rate is rounded to these, so that a trial's identity does not hang on the last bit."""
 
+WRITTEN_DIGITS = 10
+"""Of a learning rate as people write it: found again from a scaled one, whose rounding they must hide."""
+
 
 class LrRule(StrEnum):
     NONE = "none"
@@ -27,6 +30,15 @@ def read_lr_rule(fields: Fields) -> tuple[LrRule, int | None]:
     if rule is not LrRule.NONE and fields.node("lr_reference_batch_size") is None:
         fields.fault("lr_rule", f"{rule.value} needs lr_reference_batch_size, the batch size at which lr is right")
     return rule, reference
+
+
+def with_written_lr(config: TrainingConfig, rule: LrRule, reference_batch_size: int | None) -> TrainingConfig:
+    """The inverse of `with_scaled_lr`, for learning rates of up to `WRITTEN_DIGITS` digits."""
+    if rule is LrRule.NONE or reference_batch_size is None:
+        return config
+    ratio = reference_batch_size / config.batch_size
+    lr = config.lr * (math.sqrt(ratio) if rule is LrRule.SQRT else ratio)
+    return replace(config, lr=float(f"{lr:.{WRITTEN_DIGITS}g}"))
 
 
 def with_scaled_lr(config: TrainingConfig, rule: LrRule, reference_batch_size: int | None) -> TrainingConfig:
