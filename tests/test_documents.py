@@ -17,6 +17,7 @@ from orchestrator.comparison import Verdict
 from orchestrator.findings import FindingKind
 from orchestrator.interruption import INTERRUPTED_EXIT_CODE
 from orchestrator.pair_columns import PAIR_SCHEMA
+from orchestrator.problems import STOPPING, ProblemKind
 from orchestrator.result_columns import NOT_MEASURED_YET, result_schema
 from orchestrator.sweep import WRONG_INPUT_EXIT_CODE
 from tests.document_reading import (
@@ -95,7 +96,7 @@ def test_every_command_in_the_documents_is_one_that_the_code_takes(
 
 
 def test_documents_show_the_main_commands() -> None:
-    assert {"orchestrator.sweep", "orchestrator.report", "trainables.trial", "pytest"} <= {
+    assert {"orchestrator.sweep", "orchestrator.report", "orchestrator.doctor", "trainables.trial", "pytest"} <= {
         name for _, name, _ in COMMANDS
     }
 
@@ -225,3 +226,11 @@ def test_placeholders_are_told_from_values(word: str, verdict: bool) -> None:
 @pytest.mark.parametrize("kind", FindingKind)
 def test_every_finding_is_explained(kind: FindingKind) -> None:
     assert f"| `{kind.value}` |" in (ROOT / "docs" / "measuring.md").read_text()
+
+
+@pytest.mark.parametrize("kind", ProblemKind)
+def test_every_problem_is_explained_with_whether_it_stops_a_sweep(kind: ProblemKind) -> None:
+    (row,) = re.findall(
+        rf"^\| `{kind.value}` \|.*\| (yes|no) \|$", (ROOT / "docs" / "doctor.md").read_text(), re.MULTILINE
+    )
+    assert row == ("yes" if kind in STOPPING else "no")
