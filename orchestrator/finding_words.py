@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from orchestrator.findings import Finding, FindingKind
+from orchestrator.machine_finding_words import MACHINE_WORDS
 from orchestrator.wording import number, one_line, percent, plural, points, ratio, seconds, signed_points, some_of
 
 MOST_TRIALS = 3
@@ -55,6 +56,7 @@ _FORMATS: Mapping[str, Callable[[float], str]] = {
     "between_sd": percent,
     "compile_seconds": seconds,
     "break_even_epochs": number,
+    "foreign_cpus": number,
     "final_loss": number,
     "chance_loss": number,
 }
@@ -143,4 +145,5 @@ _WORDS: Mapping[FindingKind, tuple[str, str]] = {
         "Let accuracy decide only with several seeds (--repeats) and enough validation images.",
     ),
     FindingKind.NOTE: ("{trials}: {note}", ""),
+    **MACHINE_WORDS,
 }

@@ -1,6 +1,8 @@
 """A sweep run on Ray Tune: each segment one Ray trial, its results handed to the coordinator."""
 
 import logging
+import os
+import socket
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -45,6 +47,7 @@ def run_on_ray(
             "cpu_threads": request.threads,
             "process": f"{spec.label}-attempt{segment.attempt}" if segment.fresh_process else None,
             "sweep": sweep_name,
+            "driver": {"node": socket.gethostname(), "pid": os.getpid()},
             "checkpoints": ledger.storage.folder(checkpoint_folder(spec)).location,
             "working_folder": str(Path.cwd()),
         }

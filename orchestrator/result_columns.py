@@ -12,6 +12,7 @@ from typing import Any, get_args, get_type_hints
 
 import pyarrow as pa
 
+from orchestrator.machine_columns import MACHINE_COLUMNS, machine_columns
 from orchestrator.ranking import Standing
 from orchestrator.results import Result, last_finite
 from orchestrator.statistics import RateEstimate
@@ -56,6 +57,7 @@ def result_row(row: Row) -> dict[str, Any]:
         **_precision(row.result),
         **_cost(row.result),
         **_machine(row.result),
+        **machine_columns(row.result.outcome.machine),
         **dict.fromkeys(NOT_MEASURED_YET),
     }
 
@@ -136,6 +138,7 @@ _REST: Mapping[str, pa.DataType] = {
     "independent_validation_images": INTEGER,
     "notes": TEXTS,
     "finished_at": TEXT,
+    **MACHINE_COLUMNS,
 }
 
 

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from orchestrator.findings import Finding, FindingKind, finding
+from orchestrator.machine_findings import machine_findings
 from orchestrator.matching import Matching
 from orchestrator.results import Result
 from trainables.measurements import CompileMeasurement
@@ -19,6 +20,7 @@ def trial_findings(matching: Matching) -> Iterator[Finding]:
     yield from _unstable_timing(matching, valid)
     yield from _too_short(valid)
     yield from _neighbours(valid)
+    yield from machine_findings(valid)
     yield from _compilation(valid)
     yield from _skipped_steps(valid)
     yield from _measured_on_copy(valid)

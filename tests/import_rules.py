@@ -16,7 +16,13 @@ PACKAGES = ("trainables", "orchestrator")
 HEAVY = frozenset({"torch", "ray"})
 
 # Distribution, or a library that comes with another, → the name in the tables.
-TABLE_NAMES = {"yaml": "PyYAML", "sklearn": "scikit-learn", "PIL": "pillow", "torchvision": "torch"}
+TABLE_NAMES = {
+    "pynvml": "nvidia-ml-py",
+    "yaml": "PyYAML",
+    "sklearn": "scikit-learn",
+    "PIL": "pillow",
+    "torchvision": "torch",
+}
 WITH_TORCH = frozenset({"numpy", "pillow"})
 """What a table that names torch need not name as well."""
 

@@ -126,9 +126,13 @@ class DivergenceDiagnosis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineState:
-    """What else the machine did while the trial trained; None where it could not be asked."""
+    """What else the machine did while the trial trained; None where it could not be asked.
+
+    Looked at between reports. Of a trial that was interrupted, only its last process counts.
+    """
 
     samples: int = 0
+    """How often it was looked at."""
     gpu_clock_mhz: float | None = None
     """Median clock of the GPU's multiprocessors; `gpu_clock_mhz_low` is the lowest seen."""
     gpu_clock_mhz_low: float | None = None
@@ -145,8 +149,8 @@ class MachineState:
     foreign_gpu_processes: int | None = None
     """Most processes on the GPU at one time that are not this trial's."""
     foreign_cpus: float | None = None
-    """Mean number of cores kept busy by processes that are not this trial's."""
-    cpus: int | None = None
+    """Mean number of cores kept busy by processes that are neither this trial's nor the sweep's own Ray."""
+    node_cpus: int | None = None
     """Cores of the node."""
     loader_affinity: tuple[int, ...] | None = None
     """Cores that the loader's workers may run on."""

@@ -12,6 +12,7 @@ from trainables.capability import emulation_note, facts_of, find_capability, uns
 from trainables.checkpoints import Checkpoint, Checkpoints
 from trainables.compilation import CompileAccount, compile_seconds, in_its_first_process
 from trainables.evaluation import Evaluation, evaluate, has_finite_weights
+from trainables.machine_state import MachineWatch, ThisMachine
 from trainables.measurements import CompileMeasurement, PrecisionMeasurement
 from trainables.outcomes import Placement, TrialOutcome, TrialStatus, finite_or_none
 from trainables.precision import DtypeProbe, Switches, executed_precision
@@ -34,6 +35,8 @@ class TrialEnvironment:
     """Compute threads; None leaves the process's own number."""
     node: str | None = None
     checkpoint_every_seconds: float = 30.0
+    sweep_pids: tuple[int, ...] = ()
+    """Roots of process trees on this node that belong to the sweep: what they use is not the work of others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +76,7 @@ class TrialRun:
         self._parts: TrialParts | None = None
         self._steps_before = 0
         self._compiled_before: CompileMeasurement | None = None
+        self._watch: MachineWatch | None = None
 
     def reports(self) -> Generator[Progress, None, TrialOutcome]:
         """Trains from report to report; what it returns at its end is the outcome of a trial that ended well."""
@@ -131,10 +135,12 @@ class TrialRun:
         segment_end = min(self._record.segment_end, plan.intervals)
         probe = DtypeProbe()
         uncounted_steps = self._warmup_steps(parts)
+        self._watch_machine()
         while training.interval < segment_end:
             timer.resume(uncounted_steps=uncounted_steps)
             training.train_to(plan.next_report(training.step, training.interval), timer)
             timer.pause()
+            self._look_at_machine()
             training.check_losses()
             if training.step == plan.interval_end(training.interval):
                 self._end_interval(parts, probe)
@@ -143,6 +149,26 @@ class TrialRun:
                 self._save_if_due(parts)
                 yield self._progress(parts)
             uncounted_steps = self._batches_loaded_ahead if training.is_within_epoch else 0
+        self._look_at_machine(at_end=True)
+
+    def _watch_machine(self) -> None:
+        try:
+            machine = ThisMachine(self._device, sweep_pids=self._environment.sweep_pids)
+            self._watch = MachineWatch(machine, glance=self._clock.glance)
+        except Exception as error:  # noqa: BLE001 - a training is worth more than what surrounds it
+            self._give_up_watching(error)
+
+    def _look_at_machine(self, *, at_end: bool = False) -> None:
+        if self._watch is None:
+            return
+        try:
+            self._record.machine = self._watch.look() if at_end else self._watch.look_if_due() or self._record.machine
+        except Exception as error:  # noqa: BLE001 - as above
+            self._give_up_watching(error)
+
+    def _give_up_watching(self, error: Exception) -> None:
+        self._watch = None
+        self._record.add_notes(f"the state of the machine is not known: {type(error).__name__}: {error}")
 
     def _warmup_steps(self, parts: TrialParts) -> int:
         taken = parts.training.step - self._steps_before

@@ -27,7 +27,8 @@ class TrialEndedBadlyError(Exception):
 
 class TrialTrainable(tune.Trainable):
     """The config has `segment` (spec, end, attempt) and its `label`, the resources' `bundles`, `cpu_threads`, `process`
-    (a name for one that may serve no other trial, or None), `sweep`, `checkpoints` and `working_folder`.
+    (a name for one that may serve no other trial, or None), `sweep`, `driver` (its `node` and `pid`), `checkpoints` and
+    `working_folder`.
 
     The first `step` only says where it runs; torch is imported there, on the worker.
     """
@@ -105,6 +106,11 @@ class TrialTrainable(tune.Trainable):
             return [f"it shared its GPU (it asked for {gpus:g} of one): its speed depends on what ran beside it"]
         return []
 
+    def _sweep_pids(self) -> tuple[int, ...]:
+        """The driver, where it runs on this node: a Ray that it started is among its descendants."""
+        driver = self._asked["driver"]
+        return (driver["pid"],) if driver["node"] == socket.gethostname() else ()
+
     def _start(self) -> "Trial":
         from trainables.checkpoints import Checkpoints
         from trainables.trial import Trial, TrialEnvironment
@@ -115,7 +121,9 @@ class TrialTrainable(tune.Trainable):
             checkpoints=Checkpoints(Storage.open(self._asked["checkpoints"])),
             segment_end=segment["end"],
             attempt=segment["attempt"],
-            environment=TrialEnvironment(cpu_threads=self._asked["cpu_threads"], node=socket.gethostname()),
+            environment=TrialEnvironment(
+                cpu_threads=self._asked["cpu_threads"], node=socket.gethostname(), sweep_pids=self._sweep_pids()
+            ),
         )
 
 
