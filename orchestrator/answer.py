@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.accuracy_statistics import difference_noise
+from orchestrator.baseline_choice import EAGER_FP32, Baseline
 from orchestrator.comparison import MatchedPair, matched_pairs
 from orchestrator.comparison_findings import pair_findings, ranking_findings
 from orchestrator.findings import Finding, FindingKind
@@ -83,11 +84,12 @@ def build_report(
     not_run: Sequence[TrialSpec] = (),
     rank_by: RankBy = RankBy.FASTEST_ACCURATE,
     accuracy_tolerance: float = DEFAULT_ACCURACY_TOLERANCE,
+    baseline: Baseline | None = EAGER_FP32,
     environment: Mapping[str, Any] | None = None,
 ) -> RunReport:
     """The same report whatever the order of `outcomes`; `not_run` keeps its order, which is that of the plan."""
     matching = Matching(results_of(outcomes))
-    rankings, not_ranked = rank(matching, rank_by, accuracy_tolerance)
+    rankings, not_ranked = rank(matching, rank_by, accuracy_tolerance, baseline)
     not_ranked = tuple(sorted(not_ranked, key=_by_status))
     pairs = matched_pairs(matching)
     findings = [

@@ -4,9 +4,13 @@ from collections.abc import Sequence
 
 from orchestrator.answer import Answer, FasterByChance, RunReport
 from orchestrator.baseline import AgainstBaseline, NoBaseline
+from orchestrator.baseline_choice import EAGER_FP32, Baseline
 from orchestrator.ranking import RankBy, Ranking, Standing
 from orchestrator.results import ComparisonKey
+from orchestrator.statistics import Ratio
 from orchestrator.wording import (
+    baseline_name,
+    baseline_words,
     configuration,
     interval,
     number,
@@ -28,7 +32,8 @@ def answer_sentences(answer: Answer) -> list[str]:
     if winner.learned_nothing:
         return ["No configuration learned anything: every accuracy is that of guessing, so none is recommended."]
     sentences = [f"{configuration(winner.config)}: {'; '.join(_merits(winner, answer.ranking))}."]
-    sentences += _baseline_sentences(winner.baseline)
+    if answer.ranking.baseline is not None:
+        sentences += _baseline_sentences(winner.baseline, answer.ranking.baseline)
     if answer.tied:
         sentences.append(_tied(answer))
     elif winner.baseline.missing is NoBaseline.IS_BASELINE and answer.rival is not None:
@@ -81,28 +86,26 @@ def method_sentences(report: RunReport, ranking: Ranking) -> list[str]:
         )
     else:
         sentences.append(f"Ranked by {report.rank_by.value}; {tie}.")
-    if any(standing.baseline.speedup for standing in ranking.standings):
+    if ranking.baseline is not None and any(standing.baseline.speedup for standing in ranking.standings):
         sentences.append(
-            "A speed-up is over the same configuration in fp32, not compiled, with the same seed; "
+            f"A speed-up is over the same configuration in {baseline_words(ranking.baseline)}, with the same seed; "
             "~ says that its 95 % interval contains 1."
         )
     return sentences
 
 
-def speed_words(baseline: AgainstBaseline) -> str | None:
-    if baseline.speedup is None:
-        return None
-    spread = interval(baseline.speedup.low, baseline.speedup.high)
-    doubt = ", no clear difference" if baseline.speedup.is_tie else ""
-    return f"{ratio(baseline.speedup.value)} the fp32 baseline [{spread}]{doubt}"
+def _speed_words(speedup: Ratio, baseline: Baseline) -> str:
+    spread = interval(speedup.low, speedup.high)
+    doubt = ", no clear difference" if speedup.is_tie else ""
+    return f"{ratio(speedup.value)} the {baseline_name(baseline)} [{spread}]{doubt}"
 
 
 def _merits(standing: Standing, ranking: Ranking) -> list[str]:
     merits = []
-    if standing.baseline.missing is NoBaseline.IS_BASELINE:
-        merits.append("the fp32 baseline itself")
-    elif speed := speed_words(standing.baseline):
-        merits.append(speed)
+    if ranking.baseline is not None and standing.baseline.missing is NoBaseline.IS_BASELINE:
+        merits.append(f"the {baseline_name(ranking.baseline)} itself")
+    elif ranking.baseline is not None and standing.baseline.speedup is not None:
+        merits.append(_speed_words(standing.baseline.speedup, ranking.baseline))
     if standing.rate is not None:
         merits.append(f"{rate(standing.rate.images_per_second)} images/s")
     if standing.accuracy is not None:
@@ -126,15 +129,14 @@ def _accuracy(standing: Standing, accuracy: float) -> str:
     return f"{words} ({signed_points(change)}, within the ±{points(noise)} that chance gives)"
 
 
-def _baseline_sentences(baseline: AgainstBaseline) -> Sequence[str]:
-    if baseline.missing is NoBaseline.NOT_RUN:
-        return [
-            "No fp32, uncompiled twin of it was run, so no speed-up is given; "
-            "add precision fp32 and compile off to the knobs for one."
-        ]
-    if baseline.missing is NoBaseline.NOT_COMPLETED:
-        status = baseline.twins[0].outcome.status.value
-        return [f"Its fp32, uncompiled twin cannot be compared to (it ended as {status}), so no speed-up is given."]
+def _baseline_sentences(found: AgainstBaseline, baseline: Baseline) -> Sequence[str]:
+    words = baseline_words(baseline)
+    if found.missing is NoBaseline.NOT_RUN:
+        choice = "auto" if baseline == EAGER_FP32 else baseline.text
+        return [f"No twin of it in {words} was run, so no speed-up is given; --baseline {choice} adds what is missing."]
+    if found.missing is NoBaseline.NOT_COMPLETED:
+        status = found.twins[0].outcome.status.value
+        return [f"Its twin in {words} cannot be compared to (it ended as {status}), so no speed-up is given."]
     return []
 
 

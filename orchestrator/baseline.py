@@ -1,4 +1,4 @@
-"""A configuration against its baseline: the same one in fp32 and without compile, paired by seed."""
+"""A configuration against its baseline: the same one with given knobs replaced, paired by seed."""
 
 import statistics
 from collections.abc import Sequence
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from orchestrator.accuracy_statistics import difference_noise
+from orchestrator.baseline_choice import Baseline
 from orchestrator.comparison import is_loss
 from orchestrator.matching import Matching, is_comparable
 from orchestrator.results import Result
@@ -15,6 +16,8 @@ from orchestrator.statistics import Ratio, rate_ratio
 class NoBaseline(StrEnum):
     """Why there is nothing to compare a configuration to."""
 
+    NOT_ASKED = "not_asked"
+    """`--baseline none`."""
     IS_BASELINE = "is_baseline"
     NOT_RUN = "not_run"
     NOT_COMPLETED = "not_completed"
@@ -38,11 +41,13 @@ class AgainstBaseline:
         return is_loss(self.accuracy_change, self.accuracy_noise)
 
 
-def against_baseline(matching: Matching, results: Sequence[Result]) -> AgainstBaseline:
+def against_baseline(matching: Matching, results: Sequence[Result], baseline: Baseline | None) -> AgainstBaseline:
     """`results`: the ranked trials of one configuration, one for each seed and replicate."""
-    if results[0].is_eager_fp32:
+    if baseline is None:
+        return AgainstBaseline(missing=NoBaseline.NOT_ASKED)
+    if baseline.is_met_by(results[0].knobs):
         return AgainstBaseline(missing=NoBaseline.IS_BASELINE)
-    found = [(twin, result) for result in results if (twin := matching.eager_fp32_twin(result)) is not None]
+    found = [(twin, result) for result in results if (twin := matching.baseline_twin(result, baseline)) is not None]
     pairs = [(twin, result) for twin, result in found if is_comparable(twin)]
     if not pairs:
         missing = NoBaseline.NOT_COMPLETED if found else NoBaseline.NOT_RUN

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from orchestrator.baseline import NoBaseline
+from orchestrator.baseline_choice import EAGER_FP32, Baseline
 from orchestrator.ranking import Ranking, Standing
-from orchestrator.wording import half_width, memory, rate, ratio, seconds, signed_points
+from orchestrator.wording import baseline_words, half_width, memory, rate, ratio, seconds, signed_points
 from trainables.specs import MAIN_KNOBS, config_to_mapping
 
 
@@ -37,7 +38,7 @@ def leaderboard(ranking: Ranking, most: int | None = None) -> list[Column]:
         *_knob_columns(standings),
         _column("images/s", "images/s", standings, _rate),
         _column("95 % interval", "±", standings, _interval, short=_half_width, drop_order=5),
-        _column("speed-up", "×fp32", standings, _speedup, short=_short_speedup, drop_order=6),
+        _column(*_speedup_names(ranking.baseline), standings, _speedup, short=_short_speedup, drop_order=6),
         _column("accuracy", "accuracy", standings, _accuracy, short=_short_accuracy),
         _column("change", "change", standings, _accuracy_change, drop_order=4),
         _column("compile time", "compiling", standings, _compile_seconds, drop_order=3),
@@ -103,8 +104,17 @@ def _half_width(entry: Standing) -> str:
     return half_width(entry.rate.images_per_second, entry.rate.high) if entry.rate else ""
 
 
+def _speedup_names(baseline: Baseline | None) -> tuple[str, str]:
+    """What the speed-up is over: `speed-up over bf16, batch 64` and, short, `×bf16/64`; `fp32` for the usual one."""
+    if baseline is None:
+        return "speed-up", "×"
+    if baseline == EAGER_FP32:
+        return "speed-up over fp32", "×fp32"
+    return f"speed-up over {baseline_words(baseline)}", f"×{'/'.join(str(value) for _, value in baseline.values)}"
+
+
 def _speedup(entry: Standing) -> str:
-    """Against its own fp32, uncompiled twin; `~` where that is no clear difference."""
+    """Against its own baseline; `~` where that is no clear difference."""
     if entry.baseline.missing is NoBaseline.IS_BASELINE:
         return "baseline"
     speedup = entry.baseline.speedup

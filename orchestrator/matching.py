@@ -5,11 +5,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from orchestrator.accuracy_statistics import pooled_seed_sd
+from orchestrator.baseline_choice import Baseline
 from orchestrator.results import ComparisonKey, Result, TaskKey
 from orchestrator.statistics import BetweenProcess, RateEstimate, between_processes, estimate_rate
-from trainables.specs import KNOBS, CompileMode, Precision
+from trainables.specs import KNOBS
 
-PRECISION, COMPILE, LR = (KNOBS.index(name) for name in ("precision", "compile", "lr"))
+LR = KNOBS.index("lr")
 
 LR_TOLERANCE = 0.05
 """How far a learning rate that people round may lie from the scaled one."""
@@ -53,14 +54,12 @@ class Matching:
         processes = [result.rate for result in measured if result.rate is not None]
         return estimate_rate(processes, self.between[measured[0].key]) if processes else None
 
-    def eager_fp32_twin(self, result: Result) -> Result | None:
-        """The trial with precision fp32 and compile off, all other knobs, the seed and the replicate the same.
+    def baseline_twin(self, result: Result, baseline: Baseline) -> Result | None:
+        """The trial with the baseline's knobs, all other knobs, the seed and the replicate the same.
 
         One that did not complete is found too, though it may not know what it ran on.
         """
-        values = list(result.knobs)
-        values[PRECISION], values[COMPILE] = Precision.FP32.value, CompileMode.OFF.value
-        knobs = tuple(values)
+        knobs = baseline.twin_of(result.knobs)
         twin = self._by_seed.get((result.key, knobs, result.seed_key))
         failed = (other for other in self._failed(result.key, knobs) if other.seed_key == result.seed_key)
         return twin or next(failed, None)

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from orchestrator.accuracy_statistics import sampling_error
 from orchestrator.baseline import AgainstBaseline, against_baseline
+from orchestrator.baseline_choice import EAGER_FP32, Baseline
 from orchestrator.knob_order import knobs_order
 from orchestrator.matching import Matching
 from orchestrator.pareto import pareto_front
@@ -54,6 +55,8 @@ class Standing:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
     key: ComparisonKey
+    baseline: Baseline | None
+    """What speed-ups are over; None where nothing is compared."""
     between: BetweenProcess
     scored: bool
     """Whether the data set has an accuracy at all; where not, the rate alone ranks."""
@@ -76,7 +79,10 @@ class NotRanked:
 
 
 def rank(
-    matching: Matching, rank_by: RankBy, accuracy_tolerance: float = DEFAULT_ACCURACY_TOLERANCE
+    matching: Matching,
+    rank_by: RankBy,
+    accuracy_tolerance: float = DEFAULT_ACCURACY_TOLERANCE,
+    baseline: Baseline | None = EAGER_FP32,
 ) -> tuple[tuple[Ranking, ...], tuple[NotRanked, ...]]:
     """Every result is in exactly one of the two. Rankings with more configurations come first."""
     by_key: defaultdict[ComparisonKey, list[Result]] = defaultdict(list)
@@ -93,7 +99,7 @@ def rank(
         not_ranked += [NotRanked(result=result, reason=reason) for result, reason in lacking.items()]
         chosen = [result for result in valid if result not in lacking]
         if chosen:
-            rankings.append(_rank_one(matching, key, chosen, rank_by, accuracy_tolerance, scored=scored))
+            rankings.append(_rank_one(matching, key, chosen, rank_by, accuracy_tolerance, baseline, scored=scored))
     rankings.sort(key=lambda ranking: (-len(ranking.standings), repr(ranking.key)))
     return tuple(rankings), tuple(not_ranked)
 
@@ -113,13 +119,14 @@ def _rank_one(
     chosen: Sequence[Result],
     rank_by: RankBy,
     accuracy_tolerance: float,
+    baseline: Baseline | None,
     *,
     scored: bool,
 ) -> Ranking:
     together: defaultdict[tuple[object, ...], list[Result]] = defaultdict(list)
     for result in chosen:
         together[result.knobs].append(result)
-    entries = [_unplaced(matching, results) for results in together.values()]
+    entries = [_unplaced(matching, results, baseline) for results in together.values()]
     entries.sort(key=_tie_breaker)
     best, margin = _best(entries, accuracy_tolerance, matching.seed_sd[key])
     if scored and rank_by is RankBy.FASTEST_ACCURATE and best is not None:
@@ -127,6 +134,7 @@ def _rank_one(
     placed = _placed(entries, rank_by if scored else RankBy.IMAGES_PER_SECOND)
     return Ranking(
         key=key,
+        baseline=baseline,
         between=matching.between[key],
         scored=scored,
         best_accuracy=best,
@@ -135,7 +143,7 @@ def _rank_one(
     )
 
 
-def _unplaced(matching: Matching, results: Sequence[Result]) -> Standing:
+def _unplaced(matching: Matching, results: Sequence[Result], baseline: Baseline | None) -> Standing:
     first = results[0]
     accuracies = [result.accuracy for result in results if result.accuracy is not None]
     accuracy = statistics.fmean(accuracies) if accuracies else None
@@ -151,7 +159,7 @@ def _unplaced(matching: Matching, results: Sequence[Result]) -> Standing:
         within_tolerance=None,
         on_pareto_front=None,
         learned_nothing=all(result.learned_nothing for result in results),
-        baseline=against_baseline(matching, results),
+        baseline=against_baseline(matching, results, baseline),
     )
 
 

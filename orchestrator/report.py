@@ -12,6 +12,7 @@ from rich.console import Console
 
 from orchestrator import html_report
 from orchestrator.answer import RunReport, build_report
+from orchestrator.baseline_choice import BaselineChoice, read_baseline, shared_choice
 from orchestrator.ledger import Ledger
 from orchestrator.planning import Request, make_plan
 from orchestrator.ranking import DEFAULT_ACCURACY_TOLERANCE, RankBy
@@ -51,17 +52,32 @@ class StoredRun:
     show_default=True,
     help="As accurate as the best, for the ranking (a fraction).",
 )
+@click.option(
+    "--baseline",
+    metavar="CONFIG|auto|none",
+    help="Compare with the same configuration in these knobs (precision=fp32,compile=off); auto: fp32 without compile "
+    "[what the run asked for].",
+)
 @click.option("--json", "as_json", is_flag=True, help="The last line of the output is one JSON document.")
-def main(runs: tuple[str, ...], html: Path | None, rank_by: str, accuracy_tolerance: float, as_json: bool) -> None:
+def main(
+    runs: tuple[str, ...],
+    html: Path | None,
+    rank_by: str,
+    accuracy_tolerance: float,
+    baseline: str | None,
+    as_json: bool,
+) -> None:
     """Rank and report the stored runs in the folders RUN again, together where they are comparable."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     try:
+        choice = None if baseline is None else read_baseline(baseline)
         stored = _read_all(runs)
         report = build_report(
             [outcome for run in stored for outcome in run.outcomes],
             not_run=_never_run(stored),
             rank_by=RankBy(rank_by),
             accuracy_tolerance=accuracy_tolerance,
+            baseline=(choice or _asked_baseline(stored)).baseline,
             environment=_environment(stored),
         )
         if html is not None:
@@ -111,6 +127,10 @@ def _never_run(stored: Sequence[StoredRun]) -> list[TrialSpec]:
     recorded = {(outcome.spec.trial_id, outcome.spec.replicate) for run in stored for outcome in run.outcomes}
     missing = {(spec.trial_id, spec.replicate): spec for run in stored for spec in run.not_run}
     return [spec for key, spec in missing.items() if key not in recorded]
+
+
+def _asked_baseline(stored: Sequence[StoredRun]) -> BaselineChoice:
+    return shared_choice(run.ledger.environment().get("asked", {}).get("baseline") for run in stored)
 
 
 def _environment(stored: Sequence[StoredRun]) -> dict[str, object]:

@@ -62,6 +62,7 @@ def _ranking(ranking: Ranking) -> dict[str, Any]:
         "dataset": key.task.dataset,
         "epochs": key.task.protocol.epochs,
         "max_steps": key.task.protocol.max_steps,
+        "baseline": ranking.baseline.text if ranking.baseline else None,
         "best_accuracy": ranking.best_accuracy,
         "accuracy_margin": ranking.accuracy_margin,
         "between_process_sd": ranking.between.sd,

@@ -11,7 +11,7 @@ from orchestrator.accuracy_statistics import sampling_error
 from orchestrator.statistics import INTERVAL_Z, ProcessRate, process_rate
 from trainables.measurements import LearningCurve
 from trainables.outcomes import TrialOutcome, TrialStatus
-from trainables.specs import CompileMode, MeasurementProtocol, Precision, config_to_mapping
+from trainables.specs import MeasurementProtocol, config_to_mapping
 
 LEARNED_LOSS_FRACTION = 0.98
 """A loss above this share of ln(classes) is still that of guessing."""
@@ -71,11 +71,6 @@ class Result:
         if self.outcome.independent_validation_images is not None:
             return self.outcome.independent_validation_images
         return self.outcome.validation_images
-
-    @property
-    def is_eager_fp32(self) -> bool:
-        config = self.outcome.spec.config
-        return config.precision is Precision.FP32 and config.compile is CompileMode.OFF
 
     @property
     def num_classes(self) -> int | None:

@@ -77,20 +77,22 @@ def _sweep(plan: Plan, options: Options) -> int:
         ledger.write_environment(environment(cluster, sys.argv) | {"asked": plan.asked})
         _announce(plan, options, placement, cluster, console)
         coordinator, ended = _coordinate(plan, options, placement, ledger, console, interruption)
-        code = _conclude(coordinator, ledger, options, interrupted=interruption.requested)
+        code = _conclude(coordinator, plan, options, interrupted=interruption.requested)
         if not ended:  # Ray is gone or hangs, and waiting for it to shut down could take for ever
             sys.stdout.flush()
             os._exit(code)
     return code
 
 
-def _conclude(coordinator: Coordinator, ledger: Ledger, options: Options, *, interrupted: bool) -> int:
+def _conclude(coordinator: Coordinator, plan: Plan, options: Options, *, interrupted: bool) -> int:
+    ledger = plan.ledger
     outcomes = ledger.outcomes()
     report = build_report(
         outcomes,
         not_run=coordinator.not_run(),
         rank_by=options.rank_by,
         accuracy_tolerance=options.accuracy_tolerance,
+        baseline=plan.baseline.baseline,
         environment=ledger.environment(),
     )
     conclude(report, ledger, keep_checkpoints=options.keep_checkpoints, retries=options.retries)

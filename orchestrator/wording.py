@@ -2,8 +2,10 @@
 
 import re
 import unicodedata
+from typing import Any
 
-from trainables.specs import CompileMode, TrainingConfig, further_knobs
+from orchestrator.baseline_choice import EAGER_FP32, Baseline
+from trainables.specs import MAIN_KNOBS, TrainingConfig, config_to_mapping, further_knobs
 
 _CONTROL = {"Cc", "Cs", "Zl", "Zp"}
 # Marks that turn the direction of all text after them, and so can make a line read otherwise than it is.
@@ -77,15 +79,35 @@ def plural(count: int, noun: str) -> str:
 
 def configuration(config: TrainingConfig) -> str:
     """`bf16, batch 256, compiled, lr 0.001, 2 workers`, and the further knobs that are not at their default."""
-    compiled = {CompileMode.OFF: "not compiled", CompileMode.DEFAULT: "compiled"}
-    parts = [
-        config.precision.value,
-        f"batch {config.batch_size}",
-        compiled.get(config.compile, f"compiled ({config.compile.value})"),
-        f"lr {config.lr:g}",
-        plural(config.num_workers, "worker") if config.num_workers else "no workers",
-    ]
-    return ", ".join(parts + [f"{name} {value}" for name, value in further_knobs(config).items()])
+    values = config_to_mapping(config)
+    shown = {name: values[name] for name in MAIN_KNOBS} | further_knobs(config)
+    return ", ".join(knob_words(name, value) for name, value in shown.items())
+
+
+def knob_words(name: str, value: Any) -> str:
+    """One knob as part of a configuration: `bf16`, `batch 256`, `not compiled`, `no workers`, `channels_last True`."""
+    match name:
+        case "precision":
+            return str(value)
+        case "batch_size":
+            return f"batch {value}"
+        case "compile":
+            return {"off": "not compiled", "default": "compiled"}.get(value, f"compiled ({value})")
+        case "lr":
+            return f"lr {value:g}"
+        case "num_workers":
+            return plural(value, "worker") if value else "no workers"
+    return f"{name} {value}"
+
+
+def baseline_words(baseline: Baseline) -> str:
+    """`fp32, not compiled`."""
+    return ", ".join(knob_words(name, value) for name, value in baseline.values)
+
+
+def baseline_name(baseline: Baseline) -> str:
+    """`fp32 baseline` for the usual one, else `baseline (bf16, batch 64)`."""
+    return "fp32 baseline" if baseline == EAGER_FP32 else f"baseline ({baseline_words(baseline)})"
 
 
 def some_of(names: list[str], most: int, separator: str = ", ") -> str:

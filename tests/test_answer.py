@@ -43,13 +43,13 @@ def test_a_loss_of_accuracy_beyond_chance_is_said() -> None:
 def test_without_a_twin_no_unmatched_speed_up_is_given() -> None:
     first, second = answer(completed(spec(FAST), rate=2100.0), completed(spec(config(batch_size=64)), rate=1000.0))
     assert first == "bf16, batch 256, compiled, lr 0.001, 2 workers: 2,100 images/s; accuracy 97.0 % (±1.0 pt)."
-    assert second.startswith("No fp32, uncompiled twin of it was run, so no speed-up is given;")
+    assert second.startswith("No twin of it in fp32, not compiled was run, so no speed-up is given;")
 
 
 def test_a_twin_that_did_not_complete_is_named_with_its_end() -> None:
     _, second = answer(completed(spec(FAST)), ended("out_of_memory", "out of memory", spec(PLAIN)))
     assert second == (
-        "Its fp32, uncompiled twin cannot be compared to (it ended as out_of_memory), so no speed-up is given."
+        "Its twin in fp32, not compiled cannot be compared to (it ended as out_of_memory), so no speed-up is given."
     )
 
 

@@ -3,20 +3,22 @@
 import pytest
 
 from orchestrator.baseline import AgainstBaseline, NoBaseline, against_baseline
+from orchestrator.baseline_choice import EAGER_FP32, Baseline
 from orchestrator.matching import Matching
 from orchestrator.results import results_of
 from tests.built_outcomes import completed, config, ended, spec
 from trainables.outcomes import TrialOutcome
+from trainables.specs import CompileMode
 
 FAST = config("bf16", 256, "default")
 PLAIN = config("fp32", 256, "off")
 
 
-def against(*outcomes: TrialOutcome) -> AgainstBaseline:
+def against(*outcomes: TrialOutcome, baseline: Baseline | None = EAGER_FP32) -> AgainstBaseline:
     """Of the configuration `FAST`."""
     results = results_of(outcomes)
     own = [result for result in results if result.outcome.spec.config == FAST]
-    return against_baseline(Matching(results), own)
+    return against_baseline(Matching(results), own, baseline)
 
 
 def test_the_baseline_is_the_twin_with_all_other_knobs_and_the_seed_the_same() -> None:
@@ -57,6 +59,25 @@ def test_seeds_are_compared_pair_by_pair() -> None:
     assert found.speedup is not None
     assert found.speedup.value == pytest.approx(2.0)
     assert found.accuracy_change == pytest.approx(-0.01)
+
+
+def test_another_baseline_is_the_twin_in_its_knobs_alone() -> None:
+    eager = Baseline(values=(("compile", CompileMode.OFF),))
+    outcomes = [
+        completed(spec(FAST), rate=3000.0),
+        completed(spec(config("bf16", 256)), rate=2000.0),
+        completed(spec(PLAIN)),
+    ]
+    found = against(*outcomes, baseline=eager)
+    assert found.speedup is not None
+    assert found.speedup.value == pytest.approx(1.5)
+    itself = Baseline(values=(("batch_size", 256),))
+    assert against(*outcomes, baseline=itself) == AgainstBaseline(missing=NoBaseline.IS_BASELINE)
+
+
+def test_where_no_baseline_is_asked_for_there_is_none() -> None:
+    outcomes = [completed(spec(FAST)), completed(spec(PLAIN))]
+    assert against(*outcomes, baseline=None) == AgainstBaseline(missing=NoBaseline.NOT_ASKED)
 
 
 def test_an_unscored_data_set_gives_a_speed_up_alone() -> None:

@@ -50,6 +50,28 @@ def test_a_stored_run_is_reported_with_what_was_not_run(tmp_path: Path) -> None:
     assert "report.html" not in done.output
 
 
+def test_speed_ups_are_over_the_baseline_that_is_asked_for(tmp_path: Path) -> None:
+    run = stored(tmp_path, "a", map(outcome_of, SPECS))
+    table, answer = (
+        report(run, "--baseline", "lr=1e-3").output.splitlines()[1:3],
+        report(run, "--baseline", "none").output,
+    )
+    assert "x0.001" in table[0]
+    assert "xfp32" in report(run).output
+    assert "baseline" not in answer
+    assert "xfp32" not in answer
+    wrong = report(run, "--baseline", "precision=bf61")
+    assert wrong.exit_code == 2
+    assert "did you mean 'bf16'?" in wrong.output
+
+
+def test_without_a_word_the_baseline_is_the_one_that_the_run_asked_for(tmp_path: Path) -> None:
+    run = stored(tmp_path, "a", map(outcome_of, SPECS))
+    Ledger.open(run).write_environment({"asked": {"baseline": "lr=0.001"}})
+    assert "x0.001" in report(run).output
+    assert "xfp32" in report(run, "--baseline", "auto").output
+
+
 def test_files_are_named_where_the_run_has_them(tmp_path: Path) -> None:
     run = stored(tmp_path, "a", map(outcome_of, SPECS))
     (Path(run) / "results.parquet").write_bytes(b"")

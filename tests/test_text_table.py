@@ -102,4 +102,4 @@ def test_an_unclear_speed_up_is_marked() -> None:
     outcomes = [completed(), completed(spec(config("bf16")), rate=1010.0), completed(spec(config("fp16")), rate=2000.0)]
     (ranking,) = build_report(outcomes).rankings
     columns = {one.name: one.cells for one in leaderboard(ranking)}
-    assert columns["speed-up"] == ("2.00×", "~1.01×", "baseline")
+    assert columns["speed-up over fp32"] == ("2.00×", "~1.01×", "baseline")

@@ -5,6 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator import wording
+from orchestrator.baseline_choice import EAGER_FP32, Baseline
+from trainables.specs import CompileMode, Precision
 
 
 @pytest.mark.parametrize(
@@ -53,3 +55,11 @@ def test_foreign_text_becomes_one_line_without_control_characters(text: str) -> 
 
 def test_text_that_would_turn_the_line_around_is_defused() -> None:
     assert wording.one_line("a\u202egnirts") == "a?gnirts"
+
+
+def test_a_baseline_is_named_by_its_knobs_unless_it_is_the_usual_one() -> None:
+    other = Baseline(values=(("precision", Precision.BF16), ("compile", CompileMode.DEFAULT), ("num_workers", 0)))
+    assert wording.baseline_words(other) == "bf16, compiled, no workers"
+    assert wording.baseline_name(other) == "baseline (bf16, compiled, no workers)"
+    assert wording.baseline_words(EAGER_FP32) == "fp32, not compiled"
+    assert wording.baseline_name(EAGER_FP32) == "fp32 baseline"
