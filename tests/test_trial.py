@@ -105,7 +105,7 @@ def test_a_loss_that_is_not_finite_ends_the_trial_with_the_step(value: str) -> N
     spec = toy_spec("nan_from_step", model_args={"step": 9, "value": float(value)})
     outcome = run_toy(spec)
     assert outcome.status is TrialStatus.DIVERGED
-    assert outcome.status_reason == "loss became NaN at step 9"
+    assert (outcome.status_reason or "").startswith("loss became NaN at step 9: first not finite in")
     assert outcome.epochs_completed == 1
 
 
@@ -114,23 +114,22 @@ def test_a_nan_is_caught_at_the_report_it_happened_in() -> None:
     with Trial(spec, environment=ONE_THREAD) as trial:
         outcome = trial.advance()
     assert isinstance(outcome, TrialOutcome)
-    assert outcome.status_reason == "loss became NaN at step 2"
+    assert (outcome.status_reason or "").startswith("loss became NaN at step 2: ")
     assert outcome.curve is None
 
 
 def test_a_validation_loss_that_is_not_finite_ends_the_trial() -> None:
     outcome = run_toy(toy_spec("nan_in_evaluation"))
-    assert (outcome.status, outcome.status_reason) == (TrialStatus.DIVERGED, "validation loss became NaN by step 6")
+    assert outcome.status is TrialStatus.DIVERGED
+    assert (outcome.status_reason or "").startswith("validation loss became NaN by step 6: ")
     assert outcome.curve is not None
     assert outcome.curve.validation_loss == (None,)
 
 
 def test_a_weight_that_is_not_finite_ends_the_trial_even_where_nothing_shows_it() -> None:
     outcome = run_toy(toy_spec("hidden_nan_weight"))
-    assert (outcome.status, outcome.status_reason) == (
-        TrialStatus.DIVERGED,
-        "weights became NaN or infinite by step 6",
-    )
+    assert outcome.status is TrialStatus.DIVERGED
+    assert (outcome.status_reason or "").startswith("weights became NaN or infinite by step 6: ")
 
 
 def test_overflows_that_the_scaler_skips_are_counted_and_are_no_divergence() -> None:

@@ -38,7 +38,7 @@ def test_its_last_line_is_the_outcome_as_one_json_document(tmp_path: Path) -> No
 def test_a_trial_that_does_not_complete_exits_with_1_and_says_why(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, [spec_file(tmp_path, toy_spec("nan_from_step")), "--device", "cpu"])
     assert result.exit_code == 1
-    assert "diverged: loss became NaN at step 5" in result.stdout.splitlines()
+    assert "\ndiverged: loss became NaN at step 5: first not finite in" in result.stdout
     assert json.loads(result.stdout.splitlines()[-1])["status"] == "diverged"
 
 

@@ -4,7 +4,7 @@ import io
 import pickle
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -89,6 +89,19 @@ class Checkpoints:
     def load(self, trial_id: str, replicate: int) -> tuple[Checkpoint | None, tuple[str, ...]]:
         """The newest whole checkpoint of the trial, and a sentence for each newer one that was passed over."""
         notes: list[str] = []
+        for name, checkpoint in self._whole(trial_id, replicate, notes):
+            self._good = [name]
+            return checkpoint, tuple(notes)
+        if notes:
+            notes.append("no whole checkpoint was left: the training started again")
+        return None, tuple(notes)
+
+    def newest_first(self, trial_id: str, replicate: int) -> Iterator[Checkpoint]:
+        """The whole checkpoints of the trial, each read when it is asked for."""
+        return (checkpoint for _, checkpoint in self._whole(trial_id, replicate, []))
+
+    def _whole(self, trial_id: str, replicate: int, notes: list[str]) -> Iterator[tuple[str, Checkpoint]]:
+        """With their names, newest first; `notes` gets a sentence for each one that is passed over."""
         for name in reversed(self._names()):
             try:
                 checkpoint = _from_bytes(self._storage.read(name))
@@ -98,11 +111,7 @@ class Checkpoints:
             if (checkpoint.trial_id, checkpoint.replicate) != (trial_id, replicate):
                 notes.append(f"checkpoint {name} is of another trial ({checkpoint.trial_id}) and was passed over")
                 continue
-            self._good = [name]
-            return checkpoint, tuple(notes)
-        if notes:
-            notes.append("no whole checkpoint was left: the training started again")
-        return None, tuple(notes)
+            yield name, checkpoint
 
     def _names(self) -> list[str]:
         """Oldest first: by the number of steps."""

@@ -1,7 +1,8 @@
 """`torch.compile` and its own account: what compiling cost and did, kept apart from the training's speed."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import torch
@@ -39,6 +40,16 @@ def reset_compiler() -> None:
     _dynamo.reset()
     clear_compilation_metrics()
     counters.clear()
+
+
+@contextmanager
+def running_eagerly() -> Iterator[None]:
+    """Runs uncompiled what a user's own code has compiled, too: hooks see nothing inside compiled code."""
+    if "torch._dynamo" not in sys.modules:
+        yield
+        return
+    with torch.compiler.set_stance("force_eager"):
+        yield
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.utils.data import Dataset
 
 from trainables.batch_carrier import Batch, BatchCarrier, BatchFetcher, LoaderStalled, batch_requests
@@ -58,14 +59,22 @@ class TrainingBatches:
 
         An epoch that was begun earlier and not drawn to its end is given up.
         """
-        shuffled = torch.Generator().manual_seed(derived_seed(self._seed, "order", epoch))
-        order = torch.randperm(self._images, generator=shuffled)
-        used = order[: self.steps_per_epoch * self.batch_size]
-        return self._carrier.batches(batch_requests(used, self.batch_size, epoch=epoch, start_batch=start_batch))
+        return self._carrier.batches(
+            batch_requests(self._order(epoch), self.batch_size, epoch=epoch, start_batch=start_batch)
+        )
+
+    def indices(self, epoch: int, batch: int) -> Tensor:
+        """Which images of the training set a batch is made of."""
+        return self._order(epoch)[batch * self.batch_size :][: self.batch_size]
 
     def close(self) -> None:
         """Ends the worker processes. Harmless when repeated."""
         self._carrier.close()
+
+    def _order(self, epoch: int) -> Tensor:
+        shuffled = torch.Generator().manual_seed(derived_seed(self._seed, "order", epoch))
+        order = torch.randperm(self._images, generator=shuffled)
+        return order[: self.steps_per_epoch * self.batch_size]
 
 
 class EvaluationBatches:

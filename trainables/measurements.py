@@ -102,6 +102,25 @@ class DivergenceCause(StrEnum):
     """The batch itself holds a value that is not finite."""
     NOT_REPRODUCED = "not_reproduced"
     """The replay in the trial's own precision stayed finite."""
+    UNDECIDED = "undecided"
+    """It broke in the trial's own precision again, but could not be replayed in fp32."""
+
+
+WHOLE_MODEL = "model"
+"""The name of the model itself, which torch gives none."""
+
+
+class NonFiniteIn(StrEnum):
+    """Which values of a step were the first that were not finite."""
+
+    INPUT = "input"
+    """The batch."""
+    FORWARD = "forward"
+    """A module's output."""
+    LOSS = "loss"
+    GRADIENT = "gradient"
+    WEIGHTS = "weights"
+    """After the step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,9 +132,16 @@ class DivergenceDiagnosis:
     """Optimizer steps done at the state that the replay started from."""
     first_nonfinite_step: int | None = None
     first_nonfinite_module: str | None = None
-    """Name of the first module whose output, or parameter whose gradient, was not finite; `loss` for the loss."""
-    nonfinite_in: str | None = None
-    """`input`, `forward`, `loss`, `gradient` or `weights`."""
+    """Name of the first module whose output, or of the parameter whose gradient or value, was not finite; `model` for
+    the whole model, `loss` for the loss; None for a batch.
+    """
+    nonfinite_in: NonFiniteIn | None = None
+    in_evaluation: bool = False
+    """The training's steps are finite, and the evaluation after the step is not."""
+    nonfinite_images: tuple[int, ...] = ()
+    """Of a batch that is not finite: which images of the training set (or validation set, in evaluation), the first
+    ten.
+    """
     gradient_norm_before: float | None = None
     """2-norm of the unscaled gradient at the last step that was finite throughout."""
     fp32_survives: bool | None = None

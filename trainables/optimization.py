@@ -51,28 +51,34 @@ class Optimization:
 
     def step(self, forward: Forward, images: Tensor, labels: Tensor) -> Tensor:
         """Returns the loss of the batch before the step: a scalar on the device, without a graph."""
+        loss = self.find_gradients(forward, images, labels)
+        self.move_weights()
+        return loss
+
+    def find_gradients(self, forward: Forward, images: Tensor, labels: Tensor) -> Tensor:
+        """The first half of a step: the loss, and gradients that a scaler has multiplied by its scale."""
         self.optimizer.zero_grad(set_to_none=True)
         if self.autocast is None:
             loss = cross_entropy(forward(images), labels)
         else:
             with self.autocast:
                 loss = cross_entropy(forward(images), labels)
-        if self.scaler is None:
-            loss.backward()  # type: ignore[no-untyped-call] # torch has no type of it
-            if self._clip_norm is not None:
-                nn.utils.clip_grad_norm_(self._parameters, self._clip_norm)
-            self.optimizer.step()
-        else:
-            self._scaled_step(self.scaler, loss)
+        scaled = loss if self.scaler is None else self.scaler.scale(loss)
+        scaled.backward()  # type: ignore[no-untyped-call] # torch has no type of it
         return loss.detach()
 
-    def _scaled_step(self, scaler: torch.amp.GradScaler, loss: Tensor) -> None:
-        scaler.scale(loss).backward()  # type: ignore[no-untyped-call] # torch has no type of it
+    def move_weights(self) -> None:
+        """The second half of a step: gradients clipped, weights moved, unless a scaler finds an overflow."""
+        scaler = self.scaler
         if self._clip_norm is not None:
-            scaler.unscale_(self.optimizer)  # the norm to clip is that of the true gradient
+            if scaler is not None:
+                scaler.unscale_(self.optimizer)  # the norm to clip is that of the true gradient
             nn.utils.clip_grad_norm_(self._parameters, self._clip_norm)
-        scaler.step(self.optimizer)
-        scaler.update()
+        if scaler is None:
+            self.optimizer.step()
+        else:
+            scaler.step(self.optimizer)
+            scaler.update()
 
     def _count_skipped(self, optimizer: torch.optim.Optimizer, _args: object, _kwargs: object) -> None:
         """The scaler leaves its flag, 0 or 1, on a fused optimizer for the time of the step."""

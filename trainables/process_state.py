@@ -44,8 +44,7 @@ def process_for_a_trial(device: torch.device, *, cpu_threads: int | None) -> Ite
     reset_compiler()
     if device.type == "cpu":
         keep_freed_memory()
-    else:
-        torch.accelerator.reset_peak_memory_stats(device)
+    forget_peak_memory(device)
     with torch.accelerator.device_index(device.index), restored_switches(), restored_generators(device):
         try:
             if cpu_threads is not None:
@@ -73,10 +72,21 @@ def peak_memory_bytes(device: torch.device) -> int | None:
     return None if device.type == "cpu" else torch.accelerator.max_memory_allocated(device)
 
 
+def forget_peak_memory(device: torch.device) -> None:
+    """`peak_memory_bytes` counts from here on."""
+    if device.type != "cpu":
+        torch.accelerator.reset_peak_memory_stats(device)
+
+
 def release_memory() -> None:
     """After a trial's objects are out of reach: collects them, and gives the allocator's memory back to the device."""
-    gc.collect()
+    free_memory()
     gc.unfreeze()
+
+
+def free_memory() -> None:
+    """Within a trial: collects what is out of reach, and gives the allocator's memory back to the device."""
+    gc.collect()
     try:
         torch.accelerator.empty_cache()
     except RuntimeError:

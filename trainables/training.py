@@ -99,7 +99,7 @@ class Training:
         """The part of a checkpoint that is the training's own."""
         optimization = self.optimization
         return {
-            "model": {_plain_name(name): value for name, value in self.model.state_dict().items()},
+            "model": {plain_name(name): value for name, value in self.model.state_dict().items()},
             "optimizer": optimization.optimizer.state_dict(),
             "schedule": optimization.schedule.state_dict(),
             "scaler": None if optimization.scaler is None else optimization.scaler.state_dict(),
@@ -113,7 +113,7 @@ class Training:
 
     def restore(self, checkpoint: Checkpoint) -> None:
         optimization = self.optimization
-        own_names = {_plain_name(name): name for name in self.model.state_dict()}
+        own_names = {plain_name(name): name for name in self.model.state_dict()}
         self.model.load_state_dict({own_names.get(name, name): value for name, value in checkpoint.model.items()})
         optimization.optimizer.load_state_dict(checkpoint.optimizer)
         optimization.schedule.load_state_dict(checkpoint.schedule)
@@ -125,6 +125,15 @@ class Training:
         self.batch = checkpoint.batch
         self.step = checkpoint.step
         self.losses = StepLosses(checkpoint.losses)
+
+    def take_steps_by(self, take_step: Callable[[Tensor, Tensor], Tensor]) -> None:
+        """`take_step` takes all further steps: from a batch on the device to its loss."""
+        self._take_step = take_step
+
+    def release(self) -> None:
+        """Lets go of the model and all that belongs to it: no further step can be taken."""
+        self.optimization.optimizer.state.clear()  # whatever frame of an exception still holds the optimizer
+        del self.model, self.optimization, self.losses, self._forward, self._take_step
 
     @property
     def skipped_steps(self) -> int | None:
@@ -171,6 +180,6 @@ class Training:
         return logits
 
 
-def _plain_name(name: str) -> str:
+def plain_name(name: str) -> str:
     """Of a parameter, whether or not a user compiled a part of the model: torch puts `_orig_mod.` before its own."""
     return name.replace("_orig_mod.", "")

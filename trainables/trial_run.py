@@ -11,6 +11,7 @@ from trainables.bad_ends import DivergedError, UnsupportedError, bad_end
 from trainables.capability import emulation_note, facts_of, find_capability, unsupported_reason
 from trainables.checkpoints import Checkpoint, Checkpoints
 from trainables.compilation import CompileAccount, compile_seconds, in_its_first_process
+from trainables.divergence import explained
 from trainables.evaluation import Evaluation, evaluate, has_finite_weights
 from trainables.machine_state import MachineWatch, ThisMachine
 from trainables.measurements import CompileMeasurement, PrecisionMeasurement
@@ -85,7 +86,10 @@ class TrialRun:
             resources.enter_context(process_for_a_trial(self._device, cpu_threads=self._environment.cpu_threads))
             resources.callback(self._account_for_memory)
             parts = self._set_up(resources)
-            yield from self._train(parts)
+            try:
+                yield from self._train(parts)
+            except DivergedError as error:
+                raise self._why(error, parts) from None
             self._save(parts)
             self._measure(parts)
             return self._outcome(parts)
@@ -266,6 +270,11 @@ class TrialRun:
                 f"{protocol.window_steps} steps and {protocol.window_seconds:g} seconds; its throughput is not known"
             )
         self._account_for_compiler(parts)
+
+    def _why(self, diverged: DivergedError, parts: TrialParts) -> DivergedError:
+        self._account_for_compiler(parts)
+        self._account_for_memory()
+        return explained(diverged, self._record, parts, self._checkpoints)
 
     def _outcome(self, parts: TrialParts) -> TrialOutcome:
         done, whole = parts.training.interval, parts.plan.intervals

@@ -52,7 +52,30 @@ def build_parts(
     )
     resources.callback(validation.close)
     plan = IntervalPlan.of(spec.protocol, steps_per_epoch=batches.steps_per_epoch)
-    model = _build_model_on_device(spec, data, device)
+    training = build_training(spec, checkpoint, data, batches, plan, to_device=to_device, clock=clock)
+    return TrialParts(
+        data=data,
+        to_device=to_device,
+        batches=batches,
+        validation=validation,
+        plan=plan,
+        training=training,
+        timer=_build_timer(spec, checkpoint, clock),
+    )
+
+
+def build_training(
+    spec: TrialSpec,
+    checkpoint: Checkpoint | None,
+    data: ImageData,
+    batches: TrainingBatches,
+    plan: IntervalPlan,
+    *,
+    to_device: BatchPlacement,
+    clock: DeviceClock,
+) -> Training:
+    """A new model and its training, with the process's switches and generators, as at its start or at `checkpoint`."""
+    model = _build_model_on_device(spec, data, to_device.device)
     training = Training(
         model,
         spec.config,
@@ -64,16 +87,8 @@ def build_parts(
     )
     if checkpoint is not None:
         training.restore(checkpoint)
-        restore_generators(checkpoint.generators, device)
-    return TrialParts(
-        data=data,
-        to_device=to_device,
-        batches=batches,
-        validation=validation,
-        plan=plan,
-        training=training,
-        timer=_build_timer(spec, checkpoint, clock),
-    )
+        restore_generators(checkpoint.generators, to_device.device)
+    return training
 
 
 def _build_model_on_device(spec: TrialSpec, data: ImageData, device: torch.device) -> torch.nn.Module:
