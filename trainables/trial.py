@@ -21,9 +21,10 @@ from trainables.spec_door import read_spec
 from trainables.specs import TrialSpec
 from trainables.storage import Storage
 from trainables.timing import DeviceClock
+from trainables.trial_environment import Progress, TrialEnvironment
 from trainables.trial_lines import outcome_lines, progress_line
 from trainables.trial_record import TrialRecord
-from trainables.trial_run import Progress, TrialEnvironment, TrialRun
+from trainables.trial_run import TrialRun
 
 __all__ = ["Progress", "Trial", "TrialEnvironment", "run_trial"]
 

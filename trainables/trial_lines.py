@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from trainables.outcomes import TrialOutcome, TrialStatus
 from trainables.throughput import seconds_per_image
-from trainables.trial_run import Progress
+from trainables.trial_environment import Progress
 
 
 def progress_line(progress: Progress) -> str:
