@@ -20,7 +20,13 @@ DEFAULT_BETWEEN_PROCESS_SD = 0.02
 """The same trial in another process: 1 to 2 % were seen; 1.5 % would call 14 of 100 equal pairs different at 2 %."""
 
 PRIOR_DF = 8
-"""Repeats that the default is worth, against the run's own."""
+"""Repeats that the default is worth, against the run's own, and the degrees of freedom that it is known with."""
+
+MOST_CORRELATION = 0.9
+"""Beyond it a series is all drift, and a correction for autocorrelation would divide by almost nothing."""
+
+FEWEST_DF = 3.0
+"""Of the error of many windows, however much they depend on each other: with fewer, an interval says nothing."""
 
 ONE_WINDOW_SD = 0.1
 """Assumed for a single window, which says nothing of its own spread."""
@@ -41,24 +47,39 @@ class ProcessRate:
     """The median of the windows."""
     standard_error: float
     """Of the median, from the windows alone."""
+    df: float
+    """Degrees of freedom that the error is known with."""
     window_sd: float
     windows: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateEstimate:
-    """A configuration's rate over all its processes; the between-process variance is included."""
+    """A configuration's rate over all its processes, with the two variances of its logarithm."""
 
     images_per_second: float
-    standard_error: float
+    within: float
+    """Variance from the windows within its processes."""
+    within_df: float
+    between: float
+    """Variance from the differences between processes."""
+    between_df: float
+
+    @property
+    def standard_error(self) -> float:
+        return math.sqrt(self.within + self.between)
+
+    @property
+    def df(self) -> float:
+        return combined_df([(self.within, self.within_df), (self.between, self.between_df)])
 
     @property
     def low(self) -> float:
-        return self.images_per_second * math.exp(-INTERVAL_Z * self.standard_error)
+        return self.images_per_second * math.exp(-student_t(self.df) * self.standard_error)
 
     @property
     def high(self) -> float:
-        return self.images_per_second * math.exp(INTERVAL_Z * self.standard_error)
+        return self.images_per_second * math.exp(student_t(self.df) * self.standard_error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +100,7 @@ class Ratio:
 
     @property
     def standard_errors(self) -> float:
-        """How far it is from 1, on either side, in standard errors; infinite where there is no error at all."""
+        """How far it is from 1, on either side, where its interval ends at 1.96; infinite where there is no error."""
         error = math.log(self.high / self.low) / (2 * INTERVAL_Z)
         distance = abs(math.log(self.value))
         return distance / error if error > 0 else math.inf if distance > 0 else 0.0
@@ -92,6 +113,11 @@ class BetweenProcess:
     sd: float
     repeats: int
     """Degrees of freedom of the run's own estimate; 0: the stated default alone."""
+
+    @property
+    def df(self) -> int:
+        """Of the estimate and its prior together, as the moderated t has them (Smyth 2004)."""
+        return PRIOR_DF + self.repeats
 
 
 def window_rates(measurement: ThroughputMeasurement) -> list[float]:
@@ -108,32 +134,40 @@ def process_rate(measurement: ThroughputMeasurement) -> ProcessRate:
     """Median of the windows, with the standard error of a median: sqrt(pi / 2) sd / sqrt(n) for normal noise.
 
     The sd is 1.4826 times the median absolute deviation (Rousseeuw and Croux 1993), so that a stall does not count, or
-    the plain one where more than half of the windows are alike. n is the effective number of windows. Few windows know
-    their sd badly: the error is widened by Student's t over its limit. Raises `ValueError` as `window_rates` does.
+    the plain one where more than half of the windows are alike. n is the effective number of windows, and the error has
+    n - 1 degrees of freedom (Zwiers and von Storch 1995). Raises `ValueError` as `window_rates` does.
     """
     rates = window_rates(measurement)
     logs = [math.log(rate) for rate in rates]
-    sd = _robust_sd(logs)
-    widening = student_t(len(logs) - 1) / INTERVAL_Z if len(logs) > 1 else 1.0
-    error = widening * math.sqrt(math.pi / 2 / effective_number(logs)) * sd
+    sd, n = _robust_sd(logs), effective_number(logs)
     return ProcessRate(
-        images_per_second=statistics.median(rates), standard_error=error, window_sd=sd, windows=len(rates)
+        images_per_second=statistics.median(rates),
+        standard_error=math.sqrt(math.pi / 2 / n) * sd,
+        df=_within_df(len(logs), n),
+        window_sd=sd,
+        windows=len(rates),
     )
+
+
+def _within_df(windows: int, effective: float) -> float:
+    """The spread of a single window is assumed, as if it were known; two windows tell theirs with one degree."""
+    return {1: math.inf, 2: 1.0}.get(windows, max(min(FEWEST_DF, windows - 1.0), effective - 1))
 
 
 def effective_number(values: Sequence[float]) -> float:
     """Independent values that a series is worth: n (1 - r) / (1 + r), with r the lag-1 autocorrelation, never above n.
 
-    For a first-order autoregressive series (Bayley and Hammersley 1946).
+    For a first-order autoregressive series (Bayley and Hammersley 1946). A short series shows less autocorrelation than
+    it has, on average r - (1 + 4 r) / n (Marriott and Pope 1954), and is corrected for that.
     """
     n = len(values)
     mean = math.fsum(values) / n
     off = [value - mean for value in values]
     variance = math.fsum(value * value for value in off)
-    if n < 3 or variance == 0.0:
+    if n <= 4 or variance == 0.0:
         return float(n)
-    correlation = math.fsum(before * after for before, after in pairwise(off)) / variance
-    correlation = min(max(correlation, 0.0), 0.99)
+    seen = math.fsum(before * after for before, after in pairwise(off)) / variance
+    correlation = min(max((n * seen + 1) / (n - 4), 0.0), MOST_CORRELATION)
     return n * (1 - correlation) / (1 + correlation)
 
 
@@ -144,8 +178,21 @@ def estimate_rate(processes: Sequence[ProcessRate], between: BetweenProcess) -> 
         rate = processes[0].images_per_second
     else:
         rate = math.exp(math.fsum(math.log(process.images_per_second) for process in processes) / n)
-    variance = math.fsum(process.standard_error**2 for process in processes) / n + between.sd**2
-    return RateEstimate(images_per_second=rate, standard_error=math.sqrt(variance / n))
+    parts = [((process.standard_error / n) ** 2, process.df) for process in processes]
+    return RateEstimate(
+        images_per_second=rate,
+        within=math.fsum(variance for variance, _ in parts),
+        within_df=combined_df(parts),
+        between=between.sd**2 / n,
+        between_df=between.df,
+    )
+
+
+def combined_df(parts: Sequence[tuple[float, float]]) -> float:
+    """Degrees of freedom of a sum of independent variances, each with its own (Satterthwaite 1946, Welch 1947)."""
+    doubt = math.fsum(variance * variance / df for variance, df in parts)
+    total = math.fsum(variance for variance, _ in parts)
+    return max(1.0, total * total / doubt) if doubt > 0 else math.inf
 
 
 def between_processes(repeats: Iterable[Sequence[ProcessRate]]) -> BetweenProcess:
@@ -159,7 +206,8 @@ def between_processes(repeats: Iterable[Sequence[ProcessRate]]) -> BetweenProces
         if len(processes) < 2:
             continue
         logs = [math.log(process.images_per_second) for process in processes]
-        squares += (len(logs) - 1) * statistics.variance(logs)
+        centre = math.fsum(logs) / len(logs)
+        squares += math.fsum((value - centre) ** 2 for value in logs)
         within += (len(logs) - 1) * math.fsum(process.standard_error**2 for process in processes) / len(logs)
         df += len(logs) - 1
     own = max(0.0, squares - within)
@@ -168,9 +216,15 @@ def between_processes(repeats: Iterable[Sequence[ProcessRate]]) -> BetweenProces
 
 
 def rate_ratio(after: RateEstimate, before: RateEstimate) -> Ratio:
-    """`after` over `before`: the errors, of logarithms, combine in quadrature."""
+    """`after` over `before`: variances of logarithms add. Both share one variance between processes."""
     value = after.images_per_second / before.images_per_second
-    reach = math.exp(INTERVAL_Z * math.hypot(after.standard_error, before.standard_error))
+    parts = [
+        (after.within, after.within_df),
+        (before.within, before.within_df),
+        (after.between + before.between, min(after.between_df, before.between_df)),
+    ]
+    error = math.sqrt(math.fsum(variance for variance, _ in parts))
+    reach = math.exp(student_t(combined_df(parts)) * error)
     return Ratio(value=value, low=value / reach, high=value * reach)
 
 

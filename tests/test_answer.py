@@ -26,7 +26,7 @@ def test_the_answer_names_the_winner_its_speed_up_and_its_accuracy() -> None:
     assert answer(
         completed(spec(FAST), rate=2100.0, accuracy=0.983), completed(spec(PLAIN), rate=1000.0, accuracy=0.984)
     ) == [
-        "bf16, batch 256, compiled, lr 0.001, 2 workers: 2.10× the fp32 baseline [1.99–2.22]; 2,100 images/s; "
+        "bf16, batch 256, compiled, lr 0.001, 2 workers: 2.10× the fp32 baseline [1.97–2.24]; 2,100 images/s; "
         "accuracy 98.3 % (−0.1 pt, within the ±2.1 pt that chance gives)."
     ]
 
@@ -73,7 +73,7 @@ def test_ties_are_named() -> None:
         completed(spec(config("bf16")), rate=1020.0),
         completed(spec(config("fp16")), rate=1010.0),
     )
-    assert "1.02× the fp32 baseline [0.96–1.08], no clear difference" in first
+    assert "1.02× the fp32 baseline [0.96–1.09], no clear difference" in first
     assert second == (
         "3 configurations are tied for the first place, since their speeds cannot be told apart: this one; "
         "fp16, batch 64, not compiled, lr 0.001, no workers; fp32, batch 64, not compiled, lr 0.001, no workers."
@@ -163,7 +163,7 @@ def test_a_winner_that_chance_may_have_made_names_the_faster_one_it_beat() -> No
         completed(spec(config("bf16")), rate=200.0, accuracy=0.989), completed(rate=1000.0, accuracy=0.983)
     )
     assert last == (
-        "But fp32, batch 64, not compiled, lr 0.001, no workers is 5.00× as fast [4.73–5.29], and only 0.6 pt less "
+        "But fp32, batch 64, not compiled, lr 0.001, no workers is 5.00× as fast [4.68–5.34], and only 0.6 pt less "
         "accurate, within the ±2.0 pt that chance gives: more seeds (--repeats) or more validation images would decide "
         "between them."
     )
