@@ -218,17 +218,26 @@ def test_the_active_time_is_known_while_steps_run() -> None:
 Part = tuple[int, list[int]]
 """Steps to leave out, and the ticks that each step of the part takes."""
 
+
+def in_window(counted: list[int], timer: WindowTimer, images: int) -> int:
+    """Steps of the window that has not ended."""
+    return len(counted) - sum(timer.window_images) // images
+
+
 PARTS = st.lists(st.tuples(st.integers(0, 5), st.lists(st.integers(1, 30), max_size=60)), max_size=12)
 
 
-@given(parts=PARTS, images=st.integers(1, 512))
-def test_no_image_and_no_second_is_lost_or_counted_twice(parts: list[Part], images: int) -> None:
+@given(parts=PARTS, images=st.integers(1, 512), multiple=st.integers(1, 4))
+def test_no_image_and_no_second_is_lost_or_counted_twice(parts: list[Part], images: int, multiple: int) -> None:
     """The windows hold whole steps in their order, and for those steps exactly the time they took."""
     device = FakeCpu()
-    timer = WindowTimer(MeasurementProtocol(epochs=1, window_steps=2, window_seconds=20.0), device.clock())
+    protocol = MeasurementProtocol(epochs=1, window_steps=2, window_seconds=20.0)
+    timer = WindowTimer(protocol, device.clock(), step_multiple=multiple)
     counted: list[int] = []
     due = 0
     for uncounted, ticks in parts:
+        if uncounted and in_window(counted, timer, images) % multiple:
+            del counted[-in_window(counted, timer, images) :]
         timer.resume(uncounted_steps=uncounted)
         due = max(due, uncounted)
         counted += ticks[due:]
@@ -242,6 +251,68 @@ def test_no_image_and_no_second_is_lost_or_counted_twice(parts: list[Part], imag
         assert window_images == taken * images
         assert seconds == sum(counted[steps : steps + taken])
         assert taken >= 2
+        assert taken % multiple == 0
         assert seconds >= 20.0
         steps += taken
-    assert len(counted) - steps < 2 or sum(counted[steps:]) < 20.0 * 2**timer.merges
+    whole = len(counted) - (len(counted) - steps) % multiple
+    assert whole - steps < 2 or sum(counted[steps:whole]) < 20.0 * 2**timer.merges
+
+
+def bunches(device: FakeCpu, timer: WindowTimer, *, workers: int, steps: int) -> None:
+    """`workers` batches arrive together every 0.3 seconds, and a step takes next to nothing."""
+    for step in range(steps):
+        device.submit(0.3 if step % workers == 0 else 0.0)
+        timer.count(10)
+
+
+def test_windows_of_whole_bunches_show_the_rate_of_a_loader_that_delivers_in_bunches() -> None:
+    """3 workers that need 0.3 seconds for a batch of 10 each feed 100 images a second."""
+    device = FakeCpu()
+    timer = WindowTimer(MeasurementProtocol(epochs=1), device.clock(), step_multiple=3)
+    timer.resume(uncounted_steps=3)
+    bunches(device, timer, workers=3, steps=60)
+    timer.pause()
+    assert timer.window_images == [30] * 19
+    assert timer.window_seconds == pytest.approx([0.3] * 19)
+
+
+def test_windows_that_cut_bunches_would_not() -> None:
+    """The fault that the multiple is for."""
+    device = FakeCpu()
+    timer = WindowTimer(MeasurementProtocol(epochs=1), device.clock())
+    timer.resume(uncounted_steps=3)
+    bunches(device, timer, workers=3, steps=60)
+    timer.pause()
+    assert sorted(set(timer.window_images)) != [30]
+
+
+@pytest.mark.parametrize(("steps", "multiple", "fewest"), [(2, 1, 2), (2, 3, 3), (3, 2, 4), (2, 8, 8)])
+def test_a_window_holds_its_fewest_steps_and_a_multiple(steps: int, multiple: int, fewest: int) -> None:
+    device = FakeCpu()
+    protocol = MeasurementProtocol(epochs=1, window_steps=steps, window_seconds=0.5)
+    timer = WindowTimer(protocol, device.clock(), step_multiple=multiple)
+    timer.resume()
+    take_steps(timer, device, [1.0] * fewest, images=1)
+    timer.pause()
+    assert timer.window_images == [fewest]
+
+
+def test_a_bunch_that_a_pause_broke_is_in_no_window_once_steps_are_left_out() -> None:
+    device = FakeCpu()
+    timer = WindowTimer(PROTOCOL, device.clock(), step_multiple=3)
+    timer.resume()
+    take_steps(timer, device, [1.0, 0.0, 0.0, 1.0])
+    timer.pause()
+    timer.resume(uncounted_steps=1)
+    take_steps(timer, device, [0.0, 2.0, 0.0, 0.0])
+    timer.pause()
+    assert (timer.window_images, timer.window_seconds) == ([192, 192], [1.0, 2.0])
+
+
+def test_a_known_step_time_keeps_the_first_window_short_where_the_host_is_far_ahead() -> None:
+    device = FakeDevice(host_seconds=0.001)
+    timer = WindowTimer(PROTOCOL, device.clock(), step_seconds=0.1)
+    timer.resume()
+    take_steps(timer, device, [0.1] * 100)
+    timer.pause()
+    assert max(timer.window_seconds) < 1.5

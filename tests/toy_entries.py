@@ -1,5 +1,6 @@
 """Small models and data sets that behave well, or badly in one way each, for the tests of trials."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -34,6 +35,54 @@ class NoisyStripes(Stripes):
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
         image, label = super().__getitem__(index)
         return image + 0.1 * torch.rand_like(image), label
+
+
+class SimulatedTime:
+    """A clock that stands still but for what the entries below let pass; for what runs in one process."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def advance(self, seconds: float) -> None:
+        self.now += seconds
+
+
+SIMULATED = SimulatedTime()
+
+
+class WaitingStripes(Stripes):
+    """Every item takes `seconds`: of the simulated clock, or of the real one."""
+
+    def __init__(self, images: int, seconds: float, wait: Callable[[float], None]) -> None:
+        super().__init__(images)
+        self.seconds = seconds
+        self.wait = wait
+
+    def __getitem__(self, index: int) -> tuple[Tensor, int]:
+        self.wait(self.seconds)
+        return super().__getitem__(index)
+
+
+def waiting_stripes(seconds: float, train: int = 96, real: bool = False) -> tuple[Dataset, Dataset]:
+    return WaitingStripes(train, seconds, time.sleep if real else SIMULATED.advance), Stripes(40)
+
+
+class RaisingOnceDrawn(Stripes):
+    """Fails from draw number `draws` on."""
+
+    def __init__(self, images: int, draws: int) -> None:
+        super().__init__(images)
+        self.draws = draws
+
+    def __getitem__(self, index: int) -> tuple[Tensor, int]:
+        self.draws -= 1
+        if self.draws < 0:
+            raise OSError("the disk is gone")
+        return super().__getitem__(index)
+
+
+def raising_once_drawn(draws: int) -> tuple[Dataset, Dataset]:
+    return RaisingOnceDrawn(96, draws), Stripes(40)
 
 
 class DyingWorker(Stripes):
@@ -79,6 +128,24 @@ class Mlp(nn.Module):
 
 def mlp(dropout: float = 0.0, norm: bool = False) -> nn.Module:
     return Mlp(dropout=dropout, norm=norm)
+
+
+class WaitingMlp(Mlp):
+    """Every training forward takes `seconds`: of the simulated clock, or of the real one."""
+
+    def __init__(self, seconds: float, wait: Callable[[float], None]) -> None:
+        super().__init__()
+        self.seconds = seconds
+        self.wait = wait
+
+    def forward(self, images: Tensor) -> Tensor:
+        if self.training:
+            self.wait(self.seconds)
+        return super().forward(images)
+
+
+def waiting_mlp(seconds: float, real: bool = False) -> nn.Module:
+    return WaitingMlp(seconds, time.sleep if real else SIMULATED.advance)
 
 
 class NanFromStep(Mlp):

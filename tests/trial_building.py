@@ -10,7 +10,9 @@ from trainables.storage import Storage
 from trainables.trial import Trial, TrialEnvironment, run_trial
 
 ENTRIES = "tests.toy_entries"
-ONE_THREAD = TrialEnvironment(device="cpu", cpu_threads=1)
+ONE_THREAD = TrialEnvironment(device="cpu", cpu_threads=1, diagnose=False)
+"""Without the diagnosis, which would take a second after each trial."""
+DIAGNOSED = TrialEnvironment(device="cpu", cpu_threads=1)
 
 NO_TIMING: dict[str, Any] = {"windows": 0}
 """Protocol values of a trial whose speed is not asked for: nothing is measured on a copy."""

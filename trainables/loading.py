@@ -41,6 +41,8 @@ class TrainingBatches:
         self.batch_size = min(config.batch_size, images)
         """Images in every batch."""
         self.steps_per_epoch = images // self.batch_size
+        self.bunch = max(1, config.num_workers)
+        """Batches that arrive together where the loader is slow: one from each worker."""
         self.notes = (*_batch_notes(images, config), *_worker_notes(config), *_generator_notes(source))
         """What is done otherwise than asked."""
         self._seed = seed

@@ -45,8 +45,8 @@ def measure_on_a_copy(
     parts: TrialParts, protocol: MeasurementProtocol, clock: DeviceClock, *, uncounted_steps: int
 ) -> ThroughputMeasurement | None:
     """Trains on with the same objects, which need no second compilation, and puts weights and generators back."""
-    timer = WindowTimer(protocol, clock)
-    with restored_generators(parts.to_device.device), _restored_weights(parts.training.model):
+    timer = WindowTimer(protocol, clock, step_multiple=parts.batches.bunch)
+    with restored_generators(parts.to_device.device), restored_weights(parts.training.model):
         timer.resume(uncounted_steps=max(1, uncounted_steps))
         parts.training.measure(timer, windows=protocol.windows, seconds=protocol.copy_seconds)
         timer.pause()
@@ -54,7 +54,7 @@ def measure_on_a_copy(
 
 
 @contextmanager
-def _restored_weights(model: nn.Module) -> Iterator[None]:
+def restored_weights(model: nn.Module) -> Iterator[None]:
     """Kept on the host: the device may have no room for them twice."""
     kept = {
         name: value.to("cpu", copy=True) if isinstance(value, Tensor) else deepcopy(value)

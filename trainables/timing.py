@@ -52,6 +52,9 @@ class WindowTimer:
     A window lasts at least `window_steps` steps and `window_seconds`. The device is waited for at its two ends only,
     never in a step. `pause` and `resume` keep evaluation, checkpoints and reports outside. Whatever is uncounted is
     uncounted in images and in seconds alike, so the images of a window are exact.
+
+    Batches of W loader workers arrive in bunches of W where the loader is slow: every window holds a multiple of W
+    steps (`step_multiple`), or it would time more bunches, or fewer, than its steps came in.
     """
 
     def __init__(
@@ -59,31 +62,42 @@ class WindowTimer:
         protocol: MeasurementProtocol,
         clock: DeviceClock,
         *,
+        step_multiple: int = 1,
+        step_seconds: float | None = None,
         images: tuple[int, ...] = (),
         seconds: tuple[float, ...] = (),
         merges: int = 0,
     ) -> None:
-        """`images`, `seconds` and `merges` are those of an earlier part of the same training."""
+        """`step_seconds` is what a step is known to take: it keeps the first window of a queueing device short.
+
+        `images`, `seconds` and `merges` are those of an earlier part of the same training.
+        """
         self._clock = clock
+        self._step_multiple = step_multiple
         self.window_images = list(images)
         self.window_seconds = list(seconds)
         self.merges = merges
         """How often neighbouring windows were merged: each time the shortest window doubles."""
         self._active_seconds = 0.0
-        self._fewest_steps: int = protocol.window_steps * 2**merges
+        self._fewest_steps: int = math.ceil(protocol.window_steps / step_multiple) * step_multiple * 2**merges
         self._shortest_seconds: float = protocol.window_seconds * 2**merges
         self._uncounted = 0
         self._steps = 0
         self._images = 0
         self._banked_seconds = 0.0
         self._look_at = self._fewest_steps
-        self._enough_steps = math.inf
+        self._enough_steps = _SLACK * self._shortest_seconds / step_seconds if step_seconds else math.inf
         """Steps that make a window long enough at the rate of the last one: the host can be far ahead of the device."""
         self._started = 0.0
         self._resumed: float | None = None
 
     def resume(self, *, uncounted_steps: int = 0) -> None:
-        """Steps are timed from here, but for the next `uncounted_steps` of them."""
+        """Steps are timed from here, but for the next `uncounted_steps` of them.
+
+        Where some are left out, the bunch that a pause broke is over: its window is thrown away.
+        """
+        if uncounted_steps and self._steps % self._step_multiple:
+            self._begin_window()
         self._uncounted = max(self._uncounted, uncounted_steps)
         self._started = self._resumed = self._clock.read()
 
@@ -129,7 +143,7 @@ class WindowTimer:
             self._started = self._clock.read()
 
     def _look(self) -> None:
-        self._look_at = self._steps + 1
+        self._look_at = self._steps + self._step_multiple
         seconds = self._banked_seconds + self._clock.glance() - self._started
         if seconds < self._shortest_seconds and self._steps < self._enough_steps:
             return
@@ -148,12 +162,15 @@ class WindowTimer:
         self._enough_steps = math.ceil(_SLACK * self._steps * self._shortest_seconds / self._banked_seconds)
         self.window_images.append(self._images)
         self.window_seconds.append(self._banked_seconds)
+        self._begin_window()
+
+    def _begin_window(self) -> None:
         self._steps = self._images = 0
         self._banked_seconds = 0.0
         self._look_at = self._fewest_steps
 
     def _is_long_enough(self) -> bool:
-        enough_steps = self._steps >= self._fewest_steps
+        enough_steps = self._steps >= self._fewest_steps and self._steps % self._step_multiple == 0
         return enough_steps and self._banked_seconds >= self._shortest_seconds
 
     def _merge_neighbours(self) -> None:

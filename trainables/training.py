@@ -42,6 +42,8 @@ class Training:
         self.batch = 0
         self.step = 0
         self.losses = StepLosses()
+        self.last_batch: tuple[Tensor, Tensor] | None = None
+        """As the last step of `train_to` took it, on the device; None before."""
         self.first_step_seconds: float | None = None
         """Of a compiled model in this process: the step that compiles."""
         self._batches = batches
@@ -55,13 +57,23 @@ class Training:
 
     def train_to(self, step: int, timer: WindowTimer) -> None:
         """Takes steps until `step` of them are done in all. The host runs ahead of the device."""
+        self.last_batch = None
+        left = step - self.step
         while self.step < step:
             due = min(step - self.step, self._batches.steps_per_epoch - self.batch)
             for images, labels in islice(self._batches_from_here(), due):
-                self.losses.add(self._take_step(*self._placement(images, labels)))
+                placed = self._placement(images, labels)
+                self.losses.add(self._take_step(*placed))
                 timer.count(self._batches.batch_size)
-                del images, labels  # so that the next batch may take the same memory
+                left -= 1
+                if not left:
+                    self.last_batch = placed
+                del images, labels, placed  # so that the next batch may take the same memory
             self._move_on(due)
+
+    def take_uncounted_step(self, images: Tensor, labels: Tensor) -> None:
+        """For measuring alone: the training is where it was, but its weights and its optimizer are not."""
+        self._take_step(images, labels)
 
     def check_losses(self) -> None:
         """Waits for the device. Raises `DivergedError` naming the first step whose loss is not finite."""

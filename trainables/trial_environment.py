@@ -13,6 +13,8 @@ class TrialEnvironment:
     """Compute threads; None leaves the process's own number."""
     node: str | None = None
     checkpoint_every_seconds: float = 30.0
+    diagnose: bool = True
+    """Whether compute and loader are measured each alone after the training."""
     sweep_pids: tuple[int, ...] = ()
     """Roots of process trees on this node that belong to the sweep: what they use is not the work of others."""
 

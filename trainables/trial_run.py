@@ -10,6 +10,7 @@ from trainables.bad_ends import DivergedError, UnsupportedError, bad_end
 from trainables.capability import emulation_note, facts_of, find_capability, unsupported_reason
 from trainables.checkpoints import Checkpoint, Checkpoints
 from trainables.compilation import CompileAccount, compile_seconds, in_its_first_process
+from trainables.diagnosis import diagnose, diagnosis_budget
 from trainables.divergence import explained
 from trainables.evaluation import Evaluation, evaluate, has_finite_weights
 from trainables.machine_state import MachineWatch, ThisMachine
@@ -240,6 +241,19 @@ class TrialRun:
                 f"{protocol.window_steps} steps and {protocol.window_seconds:g} seconds; its throughput is not known"
             )
         self._account_for_compiler(parts)
+        self._account_for_memory()
+        self._diagnose(parts)
+
+    def _diagnose(self, parts: TrialParts) -> None:
+        """Last of all: what it runs is neither the training's own cost nor its memory."""
+        record = self._record
+        if not self._environment.diagnose:
+            return
+        budget = diagnosis_budget(self._clock.glance() - record.started)
+        record.diagnosis, notes = diagnose(
+            parts, self._spec, self._clock, throughput=record.throughput, budget_seconds=budget
+        )
+        record.add_notes(*notes)
 
     def _why(self, diverged: DivergedError, parts: TrialParts) -> DivergedError:
         self._account_for_compiler(parts)

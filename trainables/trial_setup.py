@@ -60,7 +60,7 @@ def build_parts(
         validation=validation,
         plan=plan,
         training=training,
-        timer=_build_timer(spec, checkpoint, clock),
+        timer=_build_timer(spec, checkpoint, clock, step_multiple=batches.bunch),
     )
 
 
@@ -102,12 +102,15 @@ def _build_model_on_device(spec: TrialSpec, data: ImageData, device: torch.devic
     return model
 
 
-def _build_timer(spec: TrialSpec, checkpoint: Checkpoint | None, clock: DeviceClock) -> WindowTimer:
+def _build_timer(
+    spec: TrialSpec, checkpoint: Checkpoint | None, clock: DeviceClock, *, step_multiple: int
+) -> WindowTimer:
     if checkpoint is None:
-        return WindowTimer(spec.protocol, clock)
+        return WindowTimer(spec.protocol, clock, step_multiple=step_multiple)
     return WindowTimer(
         spec.protocol,
         clock,
+        step_multiple=step_multiple,
         images=checkpoint.window_images,
         seconds=checkpoint.window_seconds,
         merges=checkpoint.window_merges,
