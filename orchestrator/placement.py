@@ -70,9 +70,14 @@ class PlacementPlan:
         return self.unplaceable.get(config.num_workers)
 
     def in_order(self, specs: Sequence[TrialSpec]) -> list[TrialSpec]:
-        """Trials with equal requests after one another, since Ray reuses a process only for an equal request."""
+        """Trials with equal requests after one another, since Ray reuses a process only for an equal request.
+
+        Repeats keep their shuffled rounds: what the order is for counts more, and they run in fresh processes anyway.
+        """
         order = {request: index for index, request in enumerate(dict.fromkeys(self.requests.values()))}
         placeable = [spec for spec in specs if self.unsupported_reason(spec.config) is None]
+        if any(spec.replicate for spec in placeable):
+            return placeable
         return sorted(placeable, key=lambda spec: order[self.request(spec.config)])
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from orchestrator.baseline_choice import AUTO, BaselineChoice, read_baseline
 from orchestrator.ledger import SPACE, Ledger
+from orchestrator.rounds import rounds
 from orchestrator.search_space import SearchSpace, load_space, parse_space
 from orchestrator.space_files import DEFAULT_SPACE
 from orchestrator.twin_plan import AddedTrials, added_trials
@@ -204,8 +205,7 @@ def _planned(space: SearchSpace, asked: dict[str, Any], *, name: str, ledger: Le
             code_fingerprint=asked["code_fingerprint"],
             data_fingerprint=asked["data_fingerprint"],
         )
-        for replicate in range(asked["repeats"])
-        for config in configs + added.configs
+        for replicate, config in rounds(configs + added.configs, asked["repeats"], seed=space.seed)
     )
     times = f" × {asked['repeats']} repeats" if asked["repeats"] > 1 else ""
     counted = f"{plural(len(configs), 'configuration')}{_added_words(added, choice)}"
