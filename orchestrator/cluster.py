@@ -139,7 +139,12 @@ def _nodes() -> Iterator[Node]:
     for entry in ray.nodes():  # type: ignore[no-untyped-call]
         if entry["Alive"]:
             has = entry["Resources"]
-            yield Node(name=entry["NodeManagerHostname"], cpus=has.get("CPU", 0.0), gpus=has.get("GPU", 0.0))
+            yield Node(
+                name=entry["NodeManagerHostname"],
+                cpus=has.get("CPU", 0.0),
+                gpus=has.get("GPU", 0.0),
+                trial_slots=has.get("trial_slot", 0.0),
+            )
     config = ray._private.state.state.get_cluster_config()  # the only way to the autoscaler's node types
     for group in config.node_group_configs if config else ():
         yield Node(
@@ -147,4 +152,5 @@ def _nodes() -> Iterator[Node]:
             cpus=float(group.resources.get("CPU", 0)),
             gpus=float(group.resources.get("GPU", 0)),
             how_many=max(0, group.max_count) if group.max_count >= 0 else 1,
+            trial_slots=float(group.resources.get("trial_slot", 0)),
         )

@@ -1,7 +1,7 @@
 """Which segment of work comes next: a pure function of the plan, the records, what is in flight, and the clock."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple, Protocol
 
@@ -94,6 +94,17 @@ class PlannedStrategy:
         if retry is not None:
             return retry
         return Pause.WAIT if state.in_flight else Pause.DONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IsolatedStrategy:
+    """Another strategy, each segment in a process that served no trial before and serves none after."""
+
+    inner: Strategy
+
+    def propose(self, state: SweepState) -> Segment | Pause:
+        proposal = self.inner.propose(state)
+        return replace(proposal, fresh_process=True) if isinstance(proposal, Segment) else proposal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

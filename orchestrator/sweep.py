@@ -22,7 +22,7 @@ from orchestrator.placement import PlacementPlan, plan_placement
 from orchestrator.plan_report import earlier_costs, print_plan
 from orchestrator.planning import Plan, make_plan
 from orchestrator.result_document import result_document
-from orchestrator.strategy import BudgetedStrategy, PlannedStrategy, Strategy
+from orchestrator.strategy import BudgetedStrategy, IsolatedStrategy, PlannedStrategy, Strategy
 from orchestrator.sweep_options import Options, options_of, with_parameters
 from orchestrator.terminal_report import render
 from trainables.errors import InputError
@@ -116,7 +116,11 @@ def _placement(plan: Plan, options: Options, cluster: "Cluster") -> PlacementPla
             "start Ray on a machine with GPUs and give its --address, or leave --require-gpu out to run on the CPU"
         )
     return plan_placement(
-        plan.specs, cluster.nodes, gpus_per_trial=options.gpus_per_trial, most_at_once=options.max_concurrent
+        plan.specs,
+        cluster.nodes,
+        gpus_per_trial=options.gpus_per_trial,
+        most_at_once=options.max_concurrent,
+        exclusive=options.exclusive,
     )
 
 
@@ -127,6 +131,8 @@ def _announce(plan: Plan, options: Options, placement: PlacementPlan, cluster: "
     else:
         cpus = max((node.cpus for node in cluster.nodes), default=0)
         where = f"no GPU in the cluster, so on the CPU, one trial at a time with all {cpus:g} cores"
+    if placement.exclusive_note:
+        where += f", {placement.exclusive_note}"
     console.print(f"sweep {plan.name}: {plan.description}, {where}", soft_wrap=True, markup=False, highlight=False)
     console.print(f"run folder {plan.ledger.storage.location}", soft_wrap=True, markup=False, highlight=False)
     if cluster.dashboard:
@@ -147,6 +153,8 @@ def _coordinate(
     retries = options.retries
     known = [*plan.known, *_record_unplaceable(plan, placement, ledger)]
     strategy: Strategy = PlannedStrategy.of(placement.in_order(plan.specs), retries)
+    if options.isolation == "process":
+        strategy = IsolatedStrategy(inner=strategy)
     budget = options.max_gpu_hours
     strategy = BudgetedStrategy(inner=strategy, gpu_seconds=budget * 3600 if budget else None)
     view = view_for(quiet=options.quiet, console=console)

@@ -25,6 +25,8 @@ class Options:
     address: str | None
     gpus_per_trial: float
     require_gpu: bool
+    exclusive: bool
+    isolation: str
     max_concurrent: int | None
     trial_timeout: float | None
     max_retries: int
@@ -51,6 +53,10 @@ def options_of(given: dict[str, Any]) -> Options:
     if not 0 < share <= 1:
         wrong.append(
             f"--gpus-per-trial {share:g}: a trial uses one device; give 1, or a fraction above 0 to share a card"
+        )
+    if given["exclusive"] and 0 < share < 1:
+        wrong.append(
+            f"--exclusive: a trial that is alone on its node shares no card; leave --gpus-per-trial {share:g} out"
         )
     if asked["resume"] is None and (asked["extend"] or asked["accept_changed_code"]):
         wrong.append("--extend and --accept-changed-code continue a run; name it with --resume RUN")
@@ -103,6 +109,16 @@ PARAMETERS = (
         "--gpus-per-trial", type=float, default=1.0, show_default=True, help="A fraction shares a card, and is marked."
     ),
     click.option("--require-gpu", is_flag=True, help="Refuse to run on CPUs."),
+    click.option(
+        "--exclusive", is_flag=True, help="Give each trial its node alone, so that neighbours cannot slow it."
+    ),
+    click.option(
+        "--isolation",
+        type=click.Choice(["reuse", "process"]),
+        default="reuse",
+        show_default=True,
+        help="process: each trial in a fresh process. Repeats and new tries always get one.",
+    ),
     click.option("--max-concurrent", type=click.IntRange(min=1), help="Most trials at once [what the cluster holds]."),
     click.option(
         "--trial-timeout",

@@ -14,9 +14,9 @@ from orchestrator.cluster import Cluster, ray_cluster
 from orchestrator.coordinator import Coordinator
 from orchestrator.ledger import Ledger
 from orchestrator.live import QuietView
-from orchestrator.placement import Node, plan_placement
+from orchestrator.placement import Node, PlacementPlan, plan_placement
 from orchestrator.ray_runner import run_on_ray
-from orchestrator.strategy import PlannedStrategy, RetryPolicy
+from orchestrator.strategy import IsolatedStrategy, PlannedStrategy, RetryPolicy, Strategy
 from tests.builders import a_spec
 from tests.fake_trainable import FakeTrainable
 from trainables.outcomes import TrialOutcome
@@ -43,16 +43,18 @@ def swept(
     timeout: float | None = None,
     should_stop: Callable[[], bool] = lambda: False,
     most_at_once: int | None = None,
+    placement: PlacementPlan | None = None,
+    around: Callable[[Strategy], Strategy] = lambda strategy: strategy,
 ) -> tuple[list[TrialOutcome], Coordinator]:
     """Outcomes in the order of the specs, those of one trial in order of their attempts."""
     ledger = Ledger.create(str(tmp_path), "run")
     ledger.write_space("")
     retries = RetryPolicy(lost_retries=1)
-    placement = plan_placement(specs, cluster.nodes, most_at_once=most_at_once)
+    placement = placement or plan_placement(specs, cluster.nodes, most_at_once=most_at_once)
     coordinator = Coordinator(
         ledger=ledger,
         planned=specs,
-        strategy=PlannedStrategy.of(placement.in_order(specs), retries),
+        strategy=around(PlannedStrategy.of(placement.in_order(specs), retries)),
         retries=retries,
         known=(),
         view=QuietView(),
@@ -119,6 +121,21 @@ def test_a_replicate_gets_a_process_of_its_own(tmp_path: Path, cluster: Cluster)
     spec = does("completed", lr=0.1)
     outcomes, _ = swept(tmp_path, cluster, [replace(spec, replicate=r) for r in range(3)], most_at_once=1)
     assert len(set(map(process, outcomes))) == 3
+
+
+def test_isolation_gives_every_trial_a_process_of_its_own(tmp_path: Path, cluster: Cluster) -> None:
+    specs = [does("completed", lr=0.1 * i) for i in range(1, 4)]
+    outcomes, _ = swept(
+        tmp_path, cluster, specs, most_at_once=1, around=lambda strategy: IsolatedStrategy(inner=strategy)
+    )
+    assert len(set(map(process, outcomes))) == 3
+
+
+def test_an_exclusive_trial_is_alone_on_its_node_however_many_are_let_loose(tmp_path: Path, cluster: Cluster) -> None:
+    specs = [does("completed", lr=0.1 * i, num_workers=i) for i in range(1, 4)]
+    alone = replace(plan_placement(specs, cluster.nodes, exclusive=True), most_at_once=3)
+    outcomes, _ = swept(tmp_path, cluster, specs, placement=alone)
+    assert [(outcome.status, outcome.placement.neighbours) for outcome in outcomes] == [("completed", 0)] * 3
 
 
 def test_a_trial_over_its_time_is_ended_and_the_sweep_goes_on(tmp_path: Path, cluster: Cluster) -> None:

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from orchestrator.strategy import (
     BudgetedStrategy,
+    IsolatedStrategy,
     Pause,
     PlannedStrategy,
     RetryPolicy,
@@ -62,6 +63,13 @@ def test_a_replicate_is_another_trial_and_gets_a_fresh_process() -> None:
     plan = PlannedStrategy.of([A, again], RETRIES)
     assert again.trial_id == A.trial_id
     assert plan.propose(state(an_outcome(A))) == Segment(spec=again, fresh_process=True)
+
+
+def test_isolation_gives_every_segment_a_fresh_process_and_changes_nothing_else() -> None:
+    plan = IsolatedStrategy(inner=PlannedStrategy.of([A, B], RETRIES))
+    assert plan.propose(state()) == Segment(spec=A, fresh_process=True)
+    assert plan.propose(state(in_flight=(key_of(A),))) == Segment(spec=B, fresh_process=True)
+    assert plan.propose(state(an_outcome(A), in_flight=(key_of(B),))) is Pause.WAIT
 
 
 def test_a_spent_budget_starts_nothing_and_lets_what_runs_end() -> None:

@@ -41,6 +41,8 @@ def test_a_plan_shows_every_trial_and_starts_nothing(tmp_path: Path) -> None:
         (("nothing-here",), "there is no such file or ready space"),
         (("--set", "knobs.lr=fast"), "--set knobs.lr"),
         (("--gpus-per-trial", "2"), "--gpus-per-trial 2: a trial uses one device"),
+        (("--exclusive", "--gpus-per-trial", "0.5"), "--exclusive: a trial that is alone on its node shares no card"),
+        (("--isolation", "none"), "'none' is not one of"),
         (("--extend",), "name it with --resume RUN"),
         (("--resume", "nowhere"), "no run here"),
         (("--search", "grid", "--set", "knobs.lr={uniform: [0.1, 0.2]}"), "--search random"),
