@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from orchestrator.divergence_finding_words import divergence_words
 from orchestrator.findings import Finding, FindingKind
 from orchestrator.machine_finding_words import MACHINE_WORDS
 from orchestrator.wording import number, one_line, percent, plural, points, ratio, seconds, signed_points, some_of
@@ -20,7 +21,8 @@ class FindingWords:
 
 
 def finding_words(finding: Finding) -> FindingWords:
-    sentence, advice = _WORDS[finding.kind]
+    is_divergence = finding.kind is FindingKind.DIVERGED
+    sentence, advice = divergence_words(finding.evidence) if is_divergence else _WORDS[finding.kind]
     evidence = {name: _formatted(name, value) for name, value in finding.evidence.items()}
     count = finding.evidence.get("count", 0)
     evidence["trials"] = plural(int(count), "trial")
@@ -57,6 +59,7 @@ _FORMATS: Mapping[str, Callable[[float], str]] = {
     "compile_seconds": seconds,
     "break_even_epochs": number,
     "foreign_cpus": number,
+    "gradient_norm": "{:.3g}".format,
     "final_loss": number,
     "chance_loss": number,
 }

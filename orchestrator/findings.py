@@ -18,6 +18,8 @@ class FindingKind(StrEnum):
 
     LEARNED_NOTHING = "learned_nothing"
     """Accuracy is still chance and the loss still ln(classes) at the end."""
+    DIVERGED = "diverged"
+    """Trials became non-finite, of one cause that their replays showed."""
     SEEDS_NOT_COMPLETED = "seeds_not_completed"
     """A ranked configuration did not complete from every seed."""
     BATCH_SIZE_BLAMED_FOR_LR = "batch_size_blamed_for_lr"

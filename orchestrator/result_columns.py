@@ -12,6 +12,7 @@ from typing import Any, get_args, get_type_hints
 
 import pyarrow as pa
 
+from orchestrator.divergence_columns import DIVERGENCE_COLUMNS, divergence_columns
 from orchestrator.machine_columns import MACHINE_COLUMNS, machine_columns
 from orchestrator.ranking import Standing
 from orchestrator.results import Result, last_finite
@@ -58,6 +59,7 @@ def result_row(row: Row) -> dict[str, Any]:
         **_cost(row.result),
         **_machine(row.result),
         **machine_columns(row.result.outcome.machine),
+        **divergence_columns(row.result.outcome.divergence),
         **dict.fromkeys(NOT_MEASURED_YET),
     }
 
@@ -139,6 +141,7 @@ _REST: Mapping[str, pa.DataType] = {
     "notes": TEXTS,
     "finished_at": TEXT,
     **MACHINE_COLUMNS,
+    **DIVERGENCE_COLUMNS,
 }
 
 

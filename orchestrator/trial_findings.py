@@ -4,6 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator
 
+from orchestrator.divergence_findings import divergence_findings
 from orchestrator.findings import Finding, FindingKind, finding
 from orchestrator.machine_findings import machine_findings
 from orchestrator.matching import Matching
@@ -17,6 +18,7 @@ FEWEST_WINDOWS_SHARE = 1 / 3
 def trial_findings(matching: Matching) -> Iterator[Finding]:
     valid = [result for result in matching.results if result.unranked_reason is None]
     yield from _learned_nothing(valid)
+    yield from divergence_findings(matching.results)
     yield from _unstable_timing(matching, valid)
     yield from _too_short(valid)
     yield from _neighbours(valid)

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from orchestrator.answer import RunReport, build_report
+from orchestrator.divergence_columns import DIVERGENCE_COLUMNS
 from orchestrator.machine_columns import MACHINE_COLUMNS
 from orchestrator.result_columns import NOT_MEASURED_YET
 from orchestrator.results_table import best_yaml, results_table, to_csv, write_results
@@ -121,6 +122,7 @@ def test_the_columns_are_those_of_the_contract_in_their_order_with_further_ones_
         "notes",
         "finished_at",
         *MACHINE_COLUMNS,
+        *DIVERGENCE_COLUMNS,
     ]
 
 

@@ -42,6 +42,10 @@ def _measured(outcome: TrialOutcome) -> Iterator[str]:
     if outcome.compilation is not None and outcome.compilation.compile_seconds is not None:
         cache = outcome.compilation.cache or "unknown"
         yield f"compiled in {outcome.compilation.compile_seconds:.1f} s (cache {cache})"
+    if (found := outcome.divergence) is not None:
+        norm = found.gradient_norm_before
+        gradient = "" if norm is None else f"; gradient norm {norm:.3g} at the last finite step"
+        yield f"replayed from step {found.replayed_from_step} in {found.replay_seconds:.1f} s{gradient}"
     if outcome.status is TrialStatus.COMPLETED:
         seconds = outcome.durations
         yield f"{seconds.trial_seconds:.1f} s in all, {seconds.train_seconds:.1f} s of them training"
