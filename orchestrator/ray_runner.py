@@ -33,6 +33,7 @@ def run_on_ray(
     sweep_name: str,
     trial_timeout_seconds: float | None,
     should_stop: Callable[[], bool],
+    cold_compile: bool = False,
     trainable: type[tune.Trainable] = TrialTrainable,
 ) -> None:
     """Returns when the strategy is done, or soon after `should_stop` says so; the ledger then has every outcome."""
@@ -45,6 +46,7 @@ def run_on_ray(
             "label": spec.label,
             "bundles": request.bundles,
             "cpu_threads": request.threads,
+            "cold_compile": cold_compile,
             "process": f"{spec.label}-attempt{segment.attempt}" if segment.fresh_process else None,
             "sweep": sweep_name,
             "driver": {"node": socket.gethostname(), "pid": os.getpid()},

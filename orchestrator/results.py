@@ -183,6 +183,8 @@ def _unranked_reason(outcome: TrialOutcome, wrong_rate: str | None) -> str | Non
         return outcome.status_reason or _WITHOUT_REASON[outcome.status]
     if executed != asked:
         return f"asked for {asked}, but what ran was {executed}"
+    if outcome.compilation is not None and outcome.compilation.graphs == 0:
+        return f"asked for compile {outcome.spec.config.compile}, but the compiler took nothing of it: it ran eagerly"
     return _not_finite(outcome.curve or LearningCurve()) or wrong_rate
 
 

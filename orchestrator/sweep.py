@@ -179,6 +179,7 @@ def _coordinate(
             ledger,
             sweep_name=plan.name,
             trial_timeout_seconds=options.trial_timeout,
+            cold_compile=options.cold_compile,
             should_stop=should_stop,
         )
 

@@ -28,6 +28,7 @@ class Options:
     exclusive: bool
     isolation: str
     max_concurrent: int | None
+    cold_compile: bool
     trial_timeout: float | None
     max_retries: int
     keep_checkpoints: str
@@ -120,6 +121,9 @@ PARAMETERS = (
         help="process: each trial in a fresh process. Repeats and new tries always get one.",
     ),
     click.option("--max-concurrent", type=click.IntRange(min=1), help="Most trials at once [what the cluster holds]."),
+    click.option(
+        "--cold-compile", is_flag=True, help="Compile every trial into an empty cache: its cost is the first time's."
+    ),
     click.option(
         "--trial-timeout",
         type=click.FloatRange(min=0, min_open=True),

@@ -1,15 +1,19 @@
 """`torch.compile` in a trial: its account is its own, and its label is never a lie."""
 
+import json
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
 from tests.toy_entries import Mlp
 from tests.trial_building import (
+    ONE_THREAD,
     checkpoints_in,
     interrupted_hash,
     last_checkpoint,
@@ -18,46 +22,18 @@ from tests.trial_building import (
     trained_hash,
     weights_hash,
 )
-from trainables.compilation import CompileAccount, compile_model, compile_seconds, in_its_first_process, reset_compiler
-from trainables.measurements import CompileMeasurement
-from trainables.outcomes import TrialOutcome, TrialStatus
-from trainables.specs import CompileMode
+from trainables.compilation import compile_model, compile_seconds, fresh_compile_cache, reset_compiler
+from trainables.outcomes import TrialOutcome, TrialStatus, outcome_from_mapping
+from trainables.specs import CompileMode, TrialSpec, spec_to_mapping
+from trainables.trial import Trial, run_trial
 
 EVERY_STEP = {"window_seconds": 1e-6, "window_steps": 1, "windows": 1, "warmup_steps": 2}
-
-
-def account(**values: Any) -> CompileAccount:
-    usual: dict[str, Any] = {
-        "graphs": 1,
-        "graph_breaks": 0,
-        "graph_break_reasons": (),
-        "recompilations": 0,
-        "cache": None,
-        "gave_up": False,
-    }
-    return CompileAccount(**(usual | values))
 
 
 def test_compiling_is_what_the_first_step_took_beyond_a_typical_one() -> None:
     assert compile_seconds(9.0, 0.5) == 8.5
     assert compile_seconds(0.4, 0.5) == 0.0
     assert compile_seconds(9.0, None) == 9.0
-
-
-def test_a_trial_continued_elsewhere_keeps_what_its_first_use_cost() -> None:
-    before = CompileMeasurement(compile_seconds=9.0, cache="cold", graph_breaks=1, recompilations=0)
-    now = CompileMeasurement(compile_seconds=1.0, cache="warm", graph_breaks=2, recompilations=1)
-    kept = in_its_first_process(before, now)
-    assert kept == CompileMeasurement(compile_seconds=9.0, cache="cold", graph_breaks=2, recompilations=1)
-    assert in_its_first_process(None, now) == now
-
-
-def test_a_label_that_says_more_than_ran_is_noted() -> None:
-    assert account().notes(CompileMode.DEFAULT, "cpu") == []
-    assert "compiled nothing" in account(graphs=0).notes(CompileMode.DEFAULT, "cpu")[0]
-    assert "gave up" in account(gave_up=True).notes(CompileMode.DEFAULT, "cuda")[0]
-    assert "CUDA graphs" in account().notes(CompileMode.REDUCE_OVERHEAD, "cpu")[0]
-    assert account().notes(CompileMode.REDUCE_OVERHEAD, "cuda") == []
 
 
 def test_without_compiling_the_model_itself_is_called() -> None:
@@ -82,6 +58,24 @@ def test_forgetting_compiled_code_does_not_load_a_compiler() -> None:
         assert "torch._dynamo" not in sys.modules
     finally:
         sys.modules.update(kept)
+
+
+def cache_of(outcome: TrialOutcome) -> str | None:
+    return outcome.compilation.cache if outcome.compilation else None
+
+
+def run_elsewhere(spec: TrialSpec) -> TrialOutcome:
+    """In a process of its own, as another actor or the next sweep would."""
+    code = (
+        "import json, sys\n"
+        "from tests.trial_building import run_toy\n"
+        "from trainables.outcomes import outcome_to_mapping\n"
+        "from trainables.specs import spec_from_mapping\n"
+        "print(json.dumps(outcome_to_mapping(run_toy(spec_from_mapping(json.loads(sys.argv[1]))))))\n"
+    )
+    given = json.dumps(spec_to_mapping(spec))
+    done = subprocess.run([sys.executable, "-c", code, given], capture_output=True, text=True, check=True)
+    return outcome_from_mapping(json.loads(done.stdout.splitlines()[-1]))
 
 
 @pytest.fixture(scope="module")
@@ -119,12 +113,26 @@ def test_compiling_is_outside_the_windows_and_in_an_account_of_its_own(
 
 
 @pytest.mark.slow
-def test_one_graph_serves_the_whole_training(cold_and_warm: tuple[TrialOutcome, TrialOutcome]) -> None:
-    """B14: neither a last short batch nor evaluation compiles anything, and switching modes does not either."""
-    for outcome in cold_and_warm:
-        assert outcome.compilation is not None
-        assert (outcome.compilation.recompilations, outcome.compilation.graph_breaks) == (0, 0)
-        assert outcome.notes == tuple(note for note in outcome.notes if "compile" not in note)
+def test_one_graph_serves_a_training_with_a_short_last_batch_evaluations_and_a_resumption(
+    cache: Path, tmp_path: Path
+) -> None:
+    """B14: 680 images are ten batches of 64 and a short one, which would be compiled for on its own."""
+    spec = toy_spec(
+        compile=CompileMode.DEFAULT,
+        batch_size=64,
+        dataset_args={"train": 680},
+        protocol={"epochs": 3, "report_every_steps": 4} | EVERY_STEP,
+    )
+    with Trial(spec, checkpoints=checkpoints_in(tmp_path), environment=ONE_THREAD) as trial:
+        for _ in range(4):
+            trial.advance()
+    outcome = run_toy(spec, checkpoints=checkpoints_in(tmp_path))
+    assert outcome.status is TrialStatus.COMPLETED, outcome.status_reason
+    measured = outcome.compilation
+    assert measured is not None
+    assert (measured.graphs, measured.graph_breaks, measured.recompilations) == (1, 0, 0)
+    assert (measured.recompilations_while_timed, measured.gave_up, measured.eager_functions) == (0, False, ())
+    assert not any("compile" in note for note in outcome.notes)
 
 
 @pytest.mark.slow
@@ -138,12 +146,52 @@ def test_without_dropout_compiled_and_eager_learn_the_same(cold_and_warm: tuple[
 
 
 @pytest.mark.slow
-def test_graph_breaks_are_counted_with_their_reasons(cache: Path) -> None:
-    outcome = run_toy(toy_spec("broken", compile=CompileMode.DEFAULT))
+def test_a_trial_whose_model_is_compiled_again_and_again_says_so_and_times_none_of_it(cache: Path) -> None:
+    spec = toy_spec(compile=CompileMode.DEFAULT, dataset_args={"train": 400}, protocol={"epochs": 1} | EVERY_STEP)
+    outcome = run_toy(replace(spec, model="tests.compile_entries:known_breaks", model_args={"breaks": ["item"]}))
     assert outcome.compilation is not None
-    assert outcome.compilation.graph_breaks == 1
-    assert len(outcome.compilation.graph_break_reasons) == 1
-    assert "graph_break()" in outcome.compilation.graph_break_reasons[0]
+    assert outcome.throughput is not None
+    measured = outcome.compilation
+    assert measured.graph_breaks == 1
+    assert "Tensor.item()" in measured.graph_break_reasons[0]
+    assert measured.gave_up
+    assert [name.partition(" (")[0] for name in measured.eager_functions] == ["forward"]
+    assert measured.recompilations == 7  # the compiler's limit is 8 versions of a function
+    steps, warmup = 25, 2
+    dropped = measured.recompilations_while_timed
+    assert dropped is not None
+    assert 0 < dropped < steps - warmup
+    assert len(outcome.throughput.window_images) == steps - warmup - dropped
+
+
+@pytest.mark.slow
+def test_a_warm_cache_serves_another_process_and_a_cold_figure_can_be_forced_in_it(cache: Path) -> None:
+    """B02: with a graph break there are several graphs, and a cache that has some of them only is not called warm."""
+    spec = toy_spec("broken", compile=CompileMode.DEFAULT, protocol={"epochs": 1})
+    cold = replace(ONE_THREAD, cold_compile=True)
+    outcomes = [run_toy(spec), run_elsewhere(spec), run_trial(spec, environment=cold), run_toy(spec)]
+    measured = [outcome.compilation for outcome in outcomes if outcome.compilation]
+    assert [account.cache for account in measured] == ["cold", "warm", "cold", "warm"]
+    assert {account.graph_breaks for account in measured} == {1}
+    partly = replace(spec, model="tests.compile_entries:broken_with_another_head")
+    assert [cache_of(run_toy(partly)), cache_of(run_toy(partly))] == ["cold", "warm"]
+
+
+@pytest.mark.slow
+def test_a_forced_cold_cache_is_gone_afterwards_whatever_happened(cache: Path) -> None:
+    def compile_and_raise() -> None:
+        with fresh_compile_cache():
+            folders.append(Path(os.environ["TORCHINDUCTOR_CACHE_DIR"]))
+            (folders[0] / "code").write_text("compiled")
+            assert Path(os.environ["TRITON_CACHE_DIR"]).parent == folders[0]
+            raise KeyError
+
+    folders: list[Path] = []
+    with pytest.raises(KeyError):
+        compile_and_raise()
+    assert not folders[0].exists()
+    assert os.environ["TORCHINDUCTOR_CACHE_DIR"] == str(cache)
+    assert "TRITON_CACHE_DIR" not in os.environ
 
 
 @pytest.mark.slow

@@ -316,3 +316,37 @@ def test_a_known_step_time_keeps_the_first_window_short_where_the_host_is_far_ah
     take_steps(timer, device, [0.1] * 100)
     timer.pause()
     assert max(timer.window_seconds) < 1.5
+
+
+def test_a_window_in_which_the_compiler_worked_is_dropped_whole() -> None:
+    """B14: neither its images nor its seconds are in a rate; what came before and after is."""
+    device = FakeCpu()
+    compiled = 0
+    timer = WindowTimer(PROTOCOL, device.clock(), disturbances=lambda: compiled)
+    compiled = 3  # in the set-up
+    timer.resume(uncounted_steps=1)
+    compiled = 4  # in the warm-up
+    take_steps(timer, device, [9.0, 0.5, 0.5])
+    compiled = 6
+    take_steps(timer, device, [7.0, 0.5])
+    timer.pause()
+    compiled = 7  # in an evaluation
+    timer.resume()
+    take_steps(timer, device, [0.5, 0.5])
+    timer.pause()
+    assert (timer.window_images, timer.window_seconds) == ([128, 128], [1.0, 1.0])
+    assert timer.disturbances_while_timed == 2
+
+
+def test_a_disturbance_before_a_pause_spoils_the_window_that_goes_on_after_it() -> None:
+    device = FakeCpu()
+    compiled = 0
+    timer = WindowTimer(PROTOCOL, device.clock(), disturbances=lambda: compiled)
+    timer.resume()
+    compiled = 1
+    take_steps(timer, device, [0.5])
+    timer.pause()
+    timer.resume()
+    take_steps(timer, device, [0.5, 0.5, 0.5])
+    timer.pause()
+    assert (timer.window_images, timer.window_seconds) == ([128], [1.0])

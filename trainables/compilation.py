@@ -1,34 +1,37 @@
-"""`torch.compile` and its own account: what compiling cost and did, kept apart from the training's speed."""
+"""`torch.compile` set up for a trial: the compiled callable, a process without earlier code, and a cache of its own."""
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 
-from trainables.measurements import CompileMeasurement
 from trainables.specs import CompileMode
 
-MOST_REASONS = 10
-"""Graph-break reasons kept in an outcome."""
+if TYPE_CHECKING:
+    from torch._dynamo.callback import CallbackArgs
 
-_CONTEXT = "Developer debug context: "
+KEPT_RECORDS = 10_000
+"""Of the compiler's records of what it compiled: by its own default it keeps the last 64, too few to count with."""
 
 
 def compile_model(model: nn.Module, mode: CompileMode) -> Callable[[torch.Tensor], torch.Tensor]:
     """The callable that a training step uses. It shares the weights of `model`, whose names stay free of `_orig_mod.`.
 
-    Shapes are fixed (`dynamic=False`): a training has one batch shape.
+    Shapes are fixed (`dynamic=False`): a training has one batch shape. The compiler is loaded here, which takes a
+    process seconds and once, so that its first step does not pay for it.
     """
     if mode is CompileMode.OFF:
         return model
+    import torch._inductor.compile_fx
+
     return torch.compile(model, mode=mode.value, dynamic=False)
 
 
 def reset_compiler() -> None:
-    """Forgets all compiled code and all counts, so that an earlier trial of the process neither helps nor hurts.
+    """Forgets all compiled code, counts and listeners: an earlier trial of the process neither helps nor hurts.
 
     The compiler's on-disk cache stays: `CompileMeasurement.cache` says whether it was warm.
     """
@@ -52,71 +55,46 @@ def running_eagerly() -> Iterator[None]:
         yield
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompileAccount:
-    """What the compiler says of itself since `reset_compiler`."""
+@contextmanager
+def fresh_compile_cache() -> Iterator[None]:
+    """Compiled code goes into a folder of its own, empty at first and removed afterwards: the figure is a cold one.
 
-    graphs: int
-    graph_breaks: int
-    graph_break_reasons: tuple[str, ...]
-    recompilations: int
-    cache: str | None
-    """`warm` where the on-disk cache had every graph, `cold` where it lacked one, None where it was not asked."""
-    gave_up: bool
-    """Too many recompilations: the function runs without the compiler from then on."""
+    Inductor's cache, and the one of Triton, which it moves along.
+    """
+    from torch._inductor.utils import fresh_cache
 
-    @classmethod
-    def now(cls) -> "CompileAccount":
-        from torch._dynamo.utils import counters, get_compilation_metrics
+    cache = fresh_cache()
+    cache.__enter__()
+    try:
+        yield
+    finally:
+        cache.__exit__(None, None, None)  # told of an exception, it would leave the folder behind
 
-        breaks = counters["graph_break"]
-        hits = counters["inductor"]["fxgraph_cache_hit"] + counters["aot_autograd"]["autograd_cache_hit"]
-        misses = counters["inductor"]["fxgraph_cache_miss"] + counters["aot_autograd"]["autograd_cache_miss"]
-        metrics = [entry for entry in get_compilation_metrics() if entry.recompile_reason is not None]
-        return cls(
-            graphs=counters["stats"]["unique_graphs"],
-            graph_breaks=sum(breaks.values()),
-            graph_break_reasons=tuple(_in_one_line(reason) for reason in list(breaks)[:MOST_REASONS]),
-            recompilations=sum(entry.fail_type is None for entry in metrics),
-            cache="cold" if misses else "warm" if hits else None,
-            gave_up=any("recompile limit" in (entry.fail_reason or "").lower() for entry in metrics),
-        )
 
-    def measurement(self, compile_seconds: float | None) -> CompileMeasurement:
-        return CompileMeasurement(
-            compile_seconds=compile_seconds,
-            cache=self.cache,
-            graph_breaks=self.graph_breaks,
-            graph_break_reasons=self.graph_break_reasons,
-            recompilations=self.recompilations,
-        )
+class CompilerWork:
+    """How often the compiler compiled code or recorded a CUDA graph: time that is no part of a training's speed."""
 
-    def notes(self, mode: CompileMode, device_type: str) -> list[str]:
-        """What a reader of a `compile` label must know, because less ran compiled than the label says."""
-        notes = []
-        if not self.graphs:
-            notes.append("torch.compile compiled nothing: the model ran eagerly under the compile label")
-        if self.gave_up:
-            notes.append("the compiler gave up after too many recompilations: parts of the model ran eagerly")
-        if mode is CompileMode.REDUCE_OVERHEAD and device_type == "cpu":
-            notes.append("reduce-overhead works through CUDA graphs: on a CPU it is the default mode")
-        return notes
+    def __init__(self) -> None:
+        self._count = 0
+
+    def read(self) -> int:
+        return self._count
+
+    def watch(self) -> None:
+        """From here until `reset_compiler`; the compiler also keeps its records, which `CompileAccount` reads."""
+        from torch._dynamo.callback import callback_handler
+        from torch._dynamo.utils import set_compilation_metrics_limit
+
+        set_compilation_metrics_limit(KEPT_RECORDS)
+        callback_handler.register_start_callback(self._add)
+
+    def _add(self, event: "CallbackArgs") -> None:
+        """A backward pass is compiled in the step of its forward pass, and not counted a second time."""
+        from torch._dynamo.callback import CallbackTrigger
+
+        self._count += event.callback_trigger is not CallbackTrigger.LAZY_BACKWARD
 
 
 def compile_seconds(first_step_seconds: float, typical_step_seconds: float | None) -> float:
     """What the first step took beyond a typical one, not below 0. Without a typical step all of it."""
     return max(0.0, first_step_seconds - (typical_step_seconds or 0.0))
-
-
-def in_its_first_process(before: CompileMeasurement | None, now: CompileMeasurement) -> CompileMeasurement:
-    """The account of a training continued in another process: what the first use cost is what it cost there."""
-    if before is None:
-        return now
-    return replace(now, compile_seconds=before.compile_seconds, cache=before.cache)
-
-
-def _in_one_line(reason: str) -> str:
-    """The compiler's headline, with the construct in question where it names one."""
-    lines = [line.strip() for line in reason.splitlines() if line.strip()]
-    context = [line.removeprefix(_CONTEXT) for line in lines if line.startswith(_CONTEXT)]
-    return " ".join(lines[:1] + [f"({text})" for text in context])

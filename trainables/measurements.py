@@ -42,12 +42,17 @@ class CompileMeasurement:
     graphs: int | None = None
     """Graphs that were compiled; 0: the compiler took nothing of the model, which ran eagerly."""
     graph_breaks: int | None = None
+    """Places in the model's code where compiled code falls back to Python, each counted once."""
     graph_break_reasons: tuple[str, ...] = ()
     recompilations: int | None = None
     recompilations_while_timed: int | None = None
-    """Those of them that may lie inside a timed window."""
+    """Times that the compiler worked after the warm-up, on code that it met for the first time too. The windows that
+    they fell into were dropped.
+    """
     gave_up: bool | None = None
     """Whether the compiler stopped compiling after too many recompilations: parts of the model ran eagerly."""
+    eager_functions: tuple[str, ...] = ()
+    """Functions, with their places, that ran eagerly because the compiler could not take them or gave them up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,7 +45,12 @@ def measure_on_a_copy(
     parts: TrialParts, protocol: MeasurementProtocol, clock: DeviceClock, *, uncounted_steps: int
 ) -> ThroughputMeasurement | None:
     """Trains on with the same objects, which need no second compilation, and puts weights and generators back."""
-    timer = WindowTimer(protocol, clock, step_multiple=parts.batches.bunch)
+    timer = WindowTimer(
+        protocol,
+        clock,
+        step_multiple=parts.batches.bunch,
+        disturbances=parts.training.compiler_work.read,
+    )
     with restored_generators(parts.to_device.device), restored_weights(parts.training.model):
         timer.resume(uncounted_steps=max(1, uncounted_steps))
         parts.training.measure(timer, windows=protocol.windows, seconds=protocol.copy_seconds)

@@ -46,6 +46,10 @@ def _nothing() -> None:
     return None
 
 
+def _never() -> int:
+    return 0
+
+
 class WindowTimer:
     """Times windows of optimizer steps in the training itself.
 
@@ -67,13 +71,19 @@ class WindowTimer:
         images: tuple[int, ...] = (),
         seconds: tuple[float, ...] = (),
         merges: int = 0,
+        disturbances: Callable[[], int] = _never,
     ) -> None:
         """`step_seconds` is what a step is known to take: it keeps the first window of a queueing device short.
 
-        `images`, `seconds` and `merges` are those of an earlier part of the same training.
+        `images`, `seconds` and `merges` are those of an earlier part of the same training. `disturbances` counts what
+        is no part of a training's speed, as is compiling: a window with one is dropped.
         """
         self._clock = clock
         self._step_multiple = step_multiple
+        self._disturbances = disturbances
+        self._disturbances_before = 0
+        self._banked_disturbances = 0
+        self.disturbances_while_timed = 0
         self.window_images = list(images)
         self.window_seconds = list(seconds)
         self.merges = merges
@@ -99,7 +109,8 @@ class WindowTimer:
         if uncounted_steps and self._steps % self._step_multiple:
             self._begin_window()
         self._uncounted = max(self._uncounted, uncounted_steps)
-        self._started = self._resumed = self._clock.read()
+        self._resumed = self._clock.read()
+        self._start(self._resumed)
 
     def count(self, images: int) -> None:
         """One optimizer step of `images` images has been given to the device."""
@@ -119,7 +130,7 @@ class WindowTimer:
         self._active_seconds += now - self._resumed
         self._resumed = None
         if not self._uncounted:
-            self._banked_seconds += now - self._started
+            self._bank(now)
             self._end_window_if_long_enough()
 
     @property
@@ -140,20 +151,32 @@ class WindowTimer:
     def _leave_out(self) -> None:
         self._uncounted -= 1
         if not self._uncounted:
-            self._started = self._clock.read()
+            self._start(self._clock.read())
+
+    def _start(self, now: float) -> None:
+        self._started = now
+        self._disturbances_before = self._disturbances()
+
+    def _bank(self, now: float) -> None:
+        self._banked_seconds += now - self._started
+        disturbances = self._disturbances() - self._disturbances_before
+        self._banked_disturbances += disturbances
+        self.disturbances_while_timed += disturbances
+        self._start(now)
 
     def _look(self) -> None:
         self._look_at = self._steps + self._step_multiple
         seconds = self._banked_seconds + self._clock.glance() - self._started
         if seconds < self._shortest_seconds and self._steps < self._enough_steps:
             return
-        now = self._clock.read()
-        self._banked_seconds += now - self._started
-        self._started = now
+        self._bank(self._clock.read())
         self._end_window_if_long_enough()
 
     def _end_window_if_long_enough(self) -> None:
         if not self._is_long_enough():
+            return
+        if self._banked_disturbances:
+            self._begin_window()
             return
         if len(self.window_images) == MOST_WINDOWS:
             self._merge_neighbours()
@@ -165,7 +188,7 @@ class WindowTimer:
         self._begin_window()
 
     def _begin_window(self) -> None:
-        self._steps = self._images = 0
+        self._steps = self._images = self._banked_disturbances = 0
         self._banked_seconds = 0.0
         self._look_at = self._fewest_steps
 

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from trainables.bad_ends import DivergedError
 from trainables.batch_placement import BatchPlacement
 from trainables.checkpoints import Checkpoint
-from trainables.compilation import compile_model
+from trainables.compilation import CompilerWork, compile_model
+from trainables.compile_account import cache_state
 from trainables.errors import InputError
 from trainables.loading import TrainingBatches
 from trainables.optimization import Optimization, StepLosses
@@ -46,6 +47,9 @@ class Training:
         """As the last step of `train_to` took it, on the device; None before."""
         self.first_step_seconds: float | None = None
         """Of a compiled model in this process: the step that compiles."""
+        self.first_step_cache: str | None = None
+        """Whether the compiler's cache had what that step needed: `cold` or `warm`."""
+        self.compiler_work = CompilerWork()
         self._batches = batches
         self._stream: Iterator[tuple[Tensor, Tensor]] | None = None
         self._placement = placement
@@ -53,6 +57,8 @@ class Training:
         self._num_classes = num_classes
         self._is_compiled = config.compile is not CompileMode.OFF
         self._forward = compile_model(model, config.compile)
+        if self._is_compiled:
+            self.compiler_work.watch()
         self._take_step: Callable[[Tensor, Tensor], Tensor] = self._take_first_step
 
     def train_to(self, step: int, timer: WindowTimer) -> None:
@@ -175,6 +181,7 @@ class Training:
         loss = self.optimization.step(self._checked_forward, images, labels)
         if self._is_compiled:
             self.first_step_seconds = self._clock.read() - started
+            self.first_step_cache = cache_state()
         self._take_step = partial(self.optimization.step, self._forward)
         return loss
 

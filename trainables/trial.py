@@ -123,8 +123,11 @@ def run_trial(
     "--device", help="Where to train, as torch names it: cpu, cuda:1. Default: the accelerator, else the CPU."
 )
 @click.option("--cpu-threads", type=click.IntRange(min=1), help="Compute threads. Default: torch's own number.")
+@click.option(
+    "--cold-compile", is_flag=True, help="Compile into an empty cache, so that its cost is that of the first time."
+)
 @click.option("--checkpoints", "folder", help="Folder or URI for checkpoints; a trial that has some there goes on.")
-def main(spec_file: str, device: str | None, cpu_threads: int | None, folder: str | None) -> None:
+def main(spec_file: str, device: str | None, cpu_threads: int | None, cold_compile: bool, folder: str | None) -> None:
     """Run the one configuration of SPEC.yaml in this process, without Ray.
 
     Prints its progress and its outcome; the last line is the outcome as one JSON document. Exit code 0: it completed;
@@ -134,7 +137,7 @@ def main(spec_file: str, device: str | None, cpu_threads: int | None, folder: st
     try:
         spec = read_spec(spec_file)
         checkpoints = None if folder is None else Checkpoints(Storage.open(folder))
-        environment = TrialEnvironment(device=device, cpu_threads=cpu_threads)
+        environment = TrialEnvironment(device=device, cpu_threads=cpu_threads, cold_compile=cold_compile)
         click.echo(f"trial {spec.label} ({spec.trial_id}): {spec.model} on {spec.dataset}")
         outcome = run_trial(
             spec,

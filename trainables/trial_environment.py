@@ -13,6 +13,8 @@ class TrialEnvironment:
     """Compute threads; None leaves the process's own number."""
     node: str | None = None
     checkpoint_every_seconds: float = 30.0
+    cold_compile: bool = False
+    """Whether the compiler starts with an empty cache, so that what compiling costs is a cold figure."""
     diagnose: bool = True
     """Whether compute and loader are measured each alone after the training."""
     sweep_pids: tuple[int, ...] = ()

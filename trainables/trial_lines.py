@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from trainables.measurements import CompileMeasurement
 from trainables.outcomes import TrialOutcome, TrialStatus
 from trainables.throughput import seconds_per_image
 from trainables.trial_environment import Progress
@@ -40,8 +41,7 @@ def _measured(outcome: TrialOutcome) -> Iterator[str]:
         left_out = "" if skipped is None else f", {skipped} steps skipped by the GradScaler"
         yield f"ran in {outcome.precision.executed_precision}{left_out}"
     if outcome.compilation is not None and outcome.compilation.compile_seconds is not None:
-        cache = outcome.compilation.cache or "unknown"
-        yield f"compiled in {outcome.compilation.compile_seconds:.1f} s (cache {cache})"
+        yield _compiled(outcome.compilation)
     if (found := outcome.divergence) is not None:
         norm = found.gradient_norm_before
         gradient = "" if norm is None else f"; gradient norm {norm:.3g} at the last finite step"
@@ -49,3 +49,10 @@ def _measured(outcome: TrialOutcome) -> Iterator[str]:
     if outcome.status is TrialStatus.COMPLETED:
         seconds = outcome.durations
         yield f"{seconds.trial_seconds:.1f} s in all, {seconds.train_seconds:.1f} s of them training"
+
+
+def _compiled(measured: CompileMeasurement) -> str:
+    cache = measured.cache or "unknown"
+    counts = f"{measured.graphs} graphs, {measured.graph_breaks} graph breaks, {measured.recompilations} recompilations"
+    gave_up = "; the compiler gave up on a part, which ran eagerly" if measured.gave_up else ""
+    return f"compiled in {measured.compile_seconds:.1f} s (cache {cache}): {counts}{gave_up}"

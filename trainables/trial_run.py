@@ -9,7 +9,8 @@ import torch
 from trainables.bad_ends import DivergedError, UnsupportedError, bad_end
 from trainables.capability import emulation_note, facts_of, find_capability, unsupported_reason
 from trainables.checkpoints import Checkpoint, Checkpoints
-from trainables.compilation import CompileAccount, compile_seconds, in_its_first_process
+from trainables.compilation import compile_seconds, fresh_compile_cache
+from trainables.compile_account import CompileAccount, compile_measurement
 from trainables.diagnosis import diagnose, diagnosis_budget
 from trainables.divergence import explained
 from trainables.evaluation import Evaluation, evaluate, has_finite_weights
@@ -83,6 +84,8 @@ class TrialRun:
         record = self._record
         record.placement = Placement(node=self._environment.node, cpu_threads=torch.get_num_threads())
         checkpoint = self._latest_checkpoint()
+        if self._environment.cold_compile and self._spec.config.compile is not CompileMode.OFF:
+            resources.enter_context(fresh_compile_cache())
         parts = build_parts(self._spec, checkpoint, device=self._device, clock=self._clock, resources=resources)
         if checkpoint is not None:
             record.continue_from(checkpoint)
@@ -188,8 +191,13 @@ class TrialRun:
         account = CompileAccount.now()
         per_image = seconds_per_image(self._record.throughput or windows_of(parts.timer))
         typical = None if per_image is None else per_image * parts.batches.batch_size
-        measured = account.measurement(compile_seconds(parts.training.first_step_seconds, typical))
-        self._record.compilation = in_its_first_process(self._compiled_before, measured)
+        self._record.compilation = compile_measurement(
+            account,
+            compile_seconds=compile_seconds(parts.training.first_step_seconds, typical),
+            cache=parts.training.first_step_cache,
+            disturbances_while_timed=parts.timer.disturbances_while_timed,
+            before=self._compiled_before,
+        )
         self._record.add_notes(*account.notes(mode, self._device.type))
 
     def _account_for_memory(self) -> None:

@@ -60,7 +60,7 @@ def build_parts(
         validation=validation,
         plan=plan,
         training=training,
-        timer=_build_timer(spec, checkpoint, clock, step_multiple=batches.bunch),
+        timer=_build_timer(spec, checkpoint, clock, batches=batches, training=training),
     )
 
 
@@ -103,15 +103,22 @@ def _build_model_on_device(spec: TrialSpec, data: ImageData, device: torch.devic
 
 
 def _build_timer(
-    spec: TrialSpec, checkpoint: Checkpoint | None, clock: DeviceClock, *, step_multiple: int
+    spec: TrialSpec,
+    checkpoint: Checkpoint | None,
+    clock: DeviceClock,
+    *,
+    batches: TrainingBatches,
+    training: Training,
 ) -> WindowTimer:
+    disturbances = training.compiler_work.read
     if checkpoint is None:
-        return WindowTimer(spec.protocol, clock, step_multiple=step_multiple)
+        return WindowTimer(spec.protocol, clock, step_multiple=batches.bunch, disturbances=disturbances)
     return WindowTimer(
         spec.protocol,
         clock,
-        step_multiple=step_multiple,
+        step_multiple=batches.bunch,
         images=checkpoint.window_images,
         seconds=checkpoint.window_seconds,
         merges=checkpoint.window_merges,
+        disturbances=disturbances,
     )

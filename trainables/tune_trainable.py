@@ -26,9 +26,9 @@ class TrialEndedBadlyError(Exception):
 
 
 class TrialTrainable(tune.Trainable):
-    """The config has `segment` (spec, end, attempt) and its `label`, the resources' `bundles`, `cpu_threads`, `process`
-    (a name for one that may serve no other trial, or None), `sweep`, `driver` (its `node` and `pid`), `checkpoints` and
-    `working_folder`.
+    """The config has `segment` (spec, end, attempt) and its `label`, the resources' `bundles`, `cpu_threads`,
+    `cold_compile`, `process` (a name for one that may serve no other trial, or None), `sweep`, `driver` (its `node` and
+    `pid`), `checkpoints` and `working_folder`.
 
     The first `step` only says where it runs; torch is imported there, on the worker.
     """
@@ -122,7 +122,10 @@ class TrialTrainable(tune.Trainable):
             segment_end=segment["end"],
             attempt=segment["attempt"],
             environment=TrialEnvironment(
-                cpu_threads=self._asked["cpu_threads"], node=socket.gethostname(), sweep_pids=self._sweep_pids()
+                cpu_threads=self._asked["cpu_threads"],
+                cold_compile=self._asked["cold_compile"],
+                node=socket.gethostname(),
+                sweep_pids=self._sweep_pids(),
             ),
         )
 
