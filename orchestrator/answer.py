@@ -8,8 +8,10 @@ from typing import Any
 from orchestrator.accuracy_statistics import difference_noise
 from orchestrator.baseline_choice import EAGER_FP32, Baseline
 from orchestrator.comparison import MatchedPair, matched_pairs
-from orchestrator.comparison_findings import pair_findings, ranking_findings
+from orchestrator.comparison_findings import interaction_findings, pair_findings, ranking_findings
 from orchestrator.findings import Finding, FindingKind
+from orchestrator.knob_effects import KnobEffect, knob_effects
+from orchestrator.knob_interactions import Interaction, interactions
 from orchestrator.knob_order import knobs_order
 from orchestrator.matching import Matching
 from orchestrator.ranking import DEFAULT_ACCURACY_TOLERANCE, NotRanked, RankBy, Ranking, Standing, rank
@@ -59,6 +61,9 @@ class RunReport:
     not_ranked: tuple[NotRanked, ...]
     not_run: tuple[TrialSpec, ...]
     pairs: tuple[MatchedPair, ...]
+    effects: tuple[KnobEffect, ...]
+    interactions: tuple[Interaction, ...]
+    """Clearest first."""
     findings: tuple[Finding, ...]
     """Most important first."""
     between: Mapping[ComparisonKey, BetweenProcess]
@@ -92,9 +97,12 @@ def build_report(
     rankings, not_ranked = rank(matching, rank_by, accuracy_tolerance, baseline)
     not_ranked = tuple(sorted(not_ranked, key=_by_status))
     pairs = matched_pairs(matching)
+    effects = knob_effects(matching, pairs)
+    dependent = interactions(effects)
     findings = [
         *trial_findings(matching),
         *pair_findings(pairs),
+        *interaction_findings(dependent),
         *(found for ranking in rankings for found in ranking_findings(ranking, rank_by, accuracy_tolerance)),
     ]
     ranked = [result for ranking in rankings for standing in ranking.standings for result in standing.results]
@@ -107,6 +115,8 @@ def build_report(
         not_ranked=not_ranked,
         not_run=tuple(not_run),
         pairs=pairs,
+        effects=effects,
+        interactions=dependent,
         findings=tuple(sorted(findings, key=lambda found: _IMPORTANCE[found.kind])),
         between=matching.between,
         environment=environment or {},

@@ -71,6 +71,14 @@ def is_loss(accuracy_change: float | None, accuracy_noise: float | None, compari
     return accuracy_change < -accuracy_noise * family_widening(comparisons)
 
 
+def verdict_of(speedup: Ratio, *, costs_accuracy: bool) -> Verdict:
+    if speedup.is_tie:
+        return Verdict.NO_CLEAR_DIFFERENCE
+    if speedup.value < 1:
+        return Verdict.SLOWER
+    return Verdict.COSTS_ACCURACY if costs_accuracy else Verdict.FASTER
+
+
 def accuracy_difference(matching: Matching, before: Result, after: Result) -> tuple[float | None, float | None]:
     """The change, and its noise; None where the accuracies are not known."""
     if before.accuracy is None or after.accuracy is None:
@@ -125,17 +133,9 @@ def _pair(matching: Matching, knob: str, before: Result, after: Result) -> Match
         speedup=speedup,
         accuracy_change=change,
         accuracy_noise=noise,
-        verdict=_verdict(speedup, costs_accuracy=is_loss(change, noise)),
+        verdict=verdict_of(speedup, costs_accuracy=is_loss(change, noise)),
         scaled_lr=_scaled_lr_twin(matching, before, after) if knob == "batch_size" else None,
     )
-
-
-def _verdict(speedup: Ratio, *, costs_accuracy: bool) -> Verdict:
-    if speedup.is_tie:
-        return Verdict.NO_CLEAR_DIFFERENCE
-    if speedup.value < 1:
-        return Verdict.SLOWER
-    return Verdict.COSTS_ACCURACY if costs_accuracy else Verdict.FASTER
 
 
 def _scaled_lr_twin(matching: Matching, before: Result, after: Result) -> ScaledLrTwin | None:

@@ -10,9 +10,13 @@ from collections.abc import Iterator, Sequence
 from orchestrator.accuracy_statistics import difference_noise
 from orchestrator.comparison import MatchedPair, Verdict, break_even_epochs, is_loss
 from orchestrator.findings import Finding, FindingKind, finding
+from orchestrator.knob_interactions import Interaction
 from orchestrator.ranking import RankBy, Ranking, Standing
-from orchestrator.statistics import INTERVAL_Z
+from orchestrator.statistics import INTERVAL_Z, Ratio
 from trainables.specs import CompileMode, Precision
+
+MOST_INTERACTIONS = 5
+"""Findings on them; the others are in the JSON document."""
 
 
 def pair_findings(pairs: Sequence[MatchedPair]) -> Iterator[Finding]:
@@ -27,6 +31,45 @@ def pair_findings(pairs: Sequence[MatchedPair]) -> Iterator[Finding]:
             if pair.knob == "precision" and (pair.before_value, pair.after_value) == (Precision.FP32, precision)
         ]
         yield from _slower(FindingKind.HALF_PRECISION_SLOWER, halved)
+
+
+def interaction_findings(found: Sequence[Interaction]) -> Iterator[Finding]:
+    """The interactions are clear among all that were looked at already."""
+    for one in found[:MOST_INTERACTIONS]:
+        effect, threshold = one.effect, one.threshold
+        change: dict[str, str | int] = {
+            "knob": effect.knob,
+            "before": str(effect.before_value),
+            "after": str(effect.after_value),
+            "other_knob": one.by,
+            "pairs": one.first.pairs + one.second.pairs,
+        }
+        trials = [pair.after for pair in effect.pairs]
+        if threshold is not None:
+            yield finding(
+                FindingKind.KNOB_HELPS_ON_ONE_SIDE,
+                trials,
+                **change,
+                threshold=str(threshold.value),
+                direction="up" if threshold.upwards else "down",
+                **_with_interval("speedup", threshold.inside),
+                **_with_interval("other_speedup", threshold.outside),
+            )
+        else:
+            yield finding(
+                FindingKind.KNOB_DEPENDS_ON_KNOB,
+                trials,
+                **change,
+                value=str(one.first.value),
+                other_value=str(one.second.value),
+                **_with_interval("speedup", one.first.speedup),
+                **_with_interval("other_speedup", one.second.speedup),
+                **_with_interval("contrast", one.contrast),
+            )
+
+
+def _with_interval(name: str, ratio: Ratio) -> dict[str, float]:
+    return {name: ratio.value, f"{name}_low": ratio.low, f"{name}_high": ratio.high}
 
 
 def ranking_findings(ranking: Ranking, rank_by: RankBy, accuracy_tolerance: float) -> Iterator[Finding]:

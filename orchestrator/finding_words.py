@@ -53,6 +53,11 @@ _FORMATS: Mapping[str, Callable[[float], str]] = {
     "reach": points,
     "speedup": ratio,
     "worst_speedup": ratio,
+    "other_speedup": ratio,
+    "contrast": ratio,
+    **dict.fromkeys(
+        (f"{name}_{end}" for name in ("speedup", "other_speedup", "contrast") for end in ("low", "high")), number
+    ),
     "window_sd": percent,
     "error_sd": percent,
     "between_sd": percent,
@@ -106,6 +111,18 @@ _WORDS: Mapping[FindingKind, tuple[str, str]] = {
         "{knob_value} was slower than fp32 in {count} of {pairs} matched pairs: {speedup} the speed, "
         "{worst_speedup} at worst.",
         "Use fp32 on this device, or see whether channels_last changes it.",
+    ),
+    FindingKind.KNOB_HELPS_ON_ONE_SIDE: (
+        "Changing {knob} from {before} to {after} makes training faster only from {other_knob} {threshold} "
+        "{direction}: {speedup} [{speedup_low}–{speedup_high}] there, {other_speedup} "
+        "[{other_speedup_low}–{other_speedup_high}] elsewhere.",
+        "Choose {knob} by the {other_knob} that you will use.",
+    ),
+    FindingKind.KNOB_DEPENDS_ON_KNOB: (
+        "Changing {knob} from {before} to {after} gives {speedup} [{speedup_low}–{speedup_high}] at {other_knob} "
+        "{value} and {other_speedup} [{other_speedup_low}–{other_speedup_high}] at {other_knob} {other_value}: "
+        "{contrast} as much [{contrast_low}–{contrast_high}].",
+        "Choose the two together.",
     ),
     FindingKind.UNSTABLE_TIMING: (
         "The timing of {trials} was unstable: windows scatter by up to {window_sd}, which leaves a median uncertain by "

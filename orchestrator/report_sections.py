@@ -8,7 +8,9 @@ from typing import Any
 from orchestrator.answer import RunReport
 from orchestrator.answer_words import answer_sentences, key_words, method_sentences, nothing_ranked
 from orchestrator.comparison import MatchedPair
+from orchestrator.effect_words import change_with_noise, change_words, effect_notes, verdict_words
 from orchestrator.finding_words import finding_words
+from orchestrator.knob_effects import KnobEffect
 from orchestrator.leaderboard import leaderboard
 from orchestrator.outcome_words import counts_words, not_ranked_groups, not_run_words
 from orchestrator.pair_columns import knob_text
@@ -16,6 +18,7 @@ from orchestrator.ranking import Ranking
 from orchestrator.wording import interval, one_line, ratio, signed_points
 
 MOST_PAIRS = 100
+MOST_EFFECTS = 60
 MOST_ROWS = 1000
 MOST_LABELS = 100
 
@@ -45,6 +48,7 @@ def sections(report: RunReport) -> Iterator[Section]:
     yield from _answers(report)
     for ranking in report.rankings:
         yield _leaderboard(ranking)
+    yield from _effects(report)
     yield from _not_ranked(report)
     if not_run := not_run_words(report, MOST_LABELS):
         yield Section(heading="Not run", paragraphs=(f"{not_run}.",))
@@ -79,6 +83,35 @@ def _leaderboard(ranking: Ranking) -> Section:
     left_out = len(ranking.standings) - MOST_ROWS
     notes = (f"{left_out:,} more in results.csv.",) if left_out > 0 else ()
     return Section(heading=f"Leaderboard: {key_words(ranking.key)}", table=table, notes=notes)
+
+
+def _effects(report: RunReport) -> Iterator[Section]:
+    keys = list(dict.fromkeys(effect.key for effect in report.effects))
+    for key in keys:
+        effects = [effect for effect in report.effects if effect.key == key]
+        shown = sorted(effects, key=lambda effect: -len(effect.pairs))[:MOST_EFFECTS]
+        table = Table(
+            names=("knob", "change", "pairs", "speed-up", "95 % interval", "single pairs", "accuracy", "verdict"),
+            rows=tuple(_effect(effect) for effect in effects if effect in shown),
+            numeric=(False, False, True, True, True, True, True, False),
+        )
+        heading = "What each knob does" if len(keys) == 1 else f"What each knob does: {key_words(key)}"
+        left_out = len(effects) - len(shown)
+        more = (f"{left_out:,} more changes, each over no more pairs than these.",) if left_out else ()
+        yield Section(heading=heading, table=table, notes=(*more, *effect_notes(effects)))
+
+
+def _effect(effect: KnobEffect) -> tuple[str, ...]:
+    return (
+        effect.knob,
+        change_words(effect),
+        f"{len(effect.pairs):,}",
+        ratio(effect.speedup.value),
+        interval(effect.speedup.low, effect.speedup.high),
+        interval(effect.lowest, effect.highest),
+        change_with_noise(effect.accuracy_change, effect.accuracy_noise),
+        verdict_words(effect),
+    )
 
 
 def _not_ranked(report: RunReport) -> Iterator[Section]:
@@ -118,7 +151,6 @@ def _pairs(report: RunReport) -> Iterator[Section]:
 
 
 def _pair(pair: MatchedPair) -> tuple[str, ...]:
-    change = "" if pair.accuracy_change is None else signed_points(pair.accuracy_change)
     verdict = pair.verdict.value.replace("_", " ")
     if pair.scaled_lr is not None and pair.scaled_lr.accuracy_change is not None:
         lr = pair.scaled_lr.result.outcome.spec.config.lr
@@ -130,7 +162,7 @@ def _pair(pair: MatchedPair) -> tuple[str, ...]:
         pair.before.outcome.spec.label,
         ratio(pair.speedup.value),
         interval(pair.speedup.low, pair.speedup.high),
-        change,
+        change_with_noise(pair.accuracy_change, pair.accuracy_noise),
         verdict,
     )
 

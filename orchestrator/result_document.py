@@ -5,6 +5,8 @@ from typing import Any
 from orchestrator.answer import Answer, RunReport
 from orchestrator.answer_words import answer_sentences, nothing_ranked
 from orchestrator.finding_words import finding_words
+from orchestrator.knob_effects import KnobEffect
+from orchestrator.knob_interactions import Interaction
 from orchestrator.ranking import Ranking, Standing
 from orchestrator.statistics import Ratio
 from trainables.specs import TrialSpec, config_to_mapping
@@ -29,6 +31,8 @@ def result_document(report: RunReport) -> dict[str, Any]:
             for entry in report.not_ranked
         ],
         "not_run": [_trial(spec, spec.trial_id) for spec in report.not_run],
+        "knob_effects": [_effect(effect) for effect in report.effects],
+        "interactions": [_interaction(found) for found in report.interactions],
         "findings": [
             {
                 "kind": finding.kind.value,
@@ -88,6 +92,40 @@ def _standing(standing: Standing) -> dict[str, Any]:
         "speedup": _ratio(standing.baseline.speedup),
         "accuracy_change": standing.baseline.accuracy_change,
         "accuracy_noise": standing.baseline.accuracy_noise,
+    }
+
+
+def _effect(effect: KnobEffect) -> dict[str, Any]:
+    return {
+        "device": effect.key.device,
+        "knob": effect.knob,
+        "before": effect.before_value,
+        "after": effect.after_value,
+        "pairs": len(effect.pairs),
+        "speedup": _ratio(effect.speedup),
+        "lowest_speedup": effect.lowest,
+        "highest_speedup": effect.highest,
+        "accuracy_change": effect.accuracy_change,
+        "accuracy_noise": effect.accuracy_noise,
+        "verdict": effect.verdict.value,
+    }
+
+
+def _interaction(found: Interaction) -> dict[str, Any]:
+    threshold = found.threshold
+    return {
+        "device": found.effect.key.device,
+        "knob": found.effect.knob,
+        "before": found.effect.before_value,
+        "after": found.effect.after_value,
+        "by": found.by,
+        "levels": [
+            {"value": level.value, "pairs": level.pairs, "speedup": _ratio(level.speedup)}
+            for level in (found.first, found.second)
+        ],
+        "contrast": _ratio(found.contrast),
+        "contrasts": found.contrasts,
+        "threshold": {"value": threshold.value, "upwards": threshold.upwards} if threshold else None,
     }
 
 

@@ -8,7 +8,9 @@ from rich.text import Text
 
 from orchestrator.answer import RunReport
 from orchestrator.answer_words import answer_sentences, key_words, method_sentences, nothing_ranked
+from orchestrator.effect_words import effect_line
 from orchestrator.finding_words import finding_words
+from orchestrator.knob_effects import from_plainest
 from orchestrator.leaderboard import leaderboard
 from orchestrator.outcome_words import counts_words, not_ranked_groups, not_run_words
 from orchestrator.ranking import Ranking
@@ -20,6 +22,7 @@ MOST_ROWS = 30
 MOST_GROUPS = 12
 MOST_FINDINGS = 6
 MOST_LABELS = 3
+MOST_EFFECTS = 8
 
 HEADING, ROW = "bold underline", "none"
 UNWRAPPED = (HEADING, ROW)
@@ -63,6 +66,7 @@ def _lines(report: RunReport, width: int, run: str | None, *, plain: bool) -> It
         first, *others = answer_sentences(answer)
         yield "bold green", f"{prefix}{first}"
         yield from (("", sentence) for sentence in others)
+    yield from _effects(report)
     yield from _not_ranked(report)
     if not_run := not_run_words(report, MOST_LABELS):
         yield from (("", ""), ("", not_run))
@@ -93,6 +97,19 @@ def _method(report: RunReport) -> Iterator[Line]:
     if sentences:
         yield from (("", ""), ("bold", "How it was measured and ranked"))
     yield from (("dim", f"  {sentence}") for sentence in dict.fromkeys(sentences))
+
+
+def _effects(report: RunReport) -> Iterator[Line]:
+    """Of the first device alone; the files have the others, and every other change."""
+    if not report.answers:
+        return
+    effects = [effect for effect in report.effects if effect.key == report.answers[0].ranking.key]
+    shown = sorted(from_plainest(effects), key=lambda effect: -len(effect.pairs))[:MOST_EFFECTS]
+    if shown:
+        yield from (("", ""), ("bold", "What each knob does, all else equal"))
+    yield from (("", f"  {effect_line(effect)}") for effect in effects if effect in shown)
+    if len(shown) < len(effects):
+        yield "dim", f"  and {len(effects) - len(shown):,} more in report.html"
 
 
 def _not_ranked(report: RunReport) -> Iterator[Line]:

@@ -10,7 +10,7 @@ from trainables.specs import MAIN_KNOBS, TrainingConfig, config_to_mapping, furt
 _CONTROL = {"Cc", "Cs", "Zl", "Zp"}
 # Marks that turn the direction of all text after them, and so can make a line read otherwise than it is.
 _DIRECTION = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_ASCII = str.maketrans({"×": "x", "−": "-", "–": "-", "±": "+/-", "…": "...", "·": "-", "≈": "~"})
+_ASCII = str.maketrans({"×": "x", "−": "-", "–": "-", "±": "+/-", "…": "...", "·": "-", "≈": "~", "→": "->"})
 
 
 def rate(images_per_second: float) -> str:

@@ -51,6 +51,7 @@ def test_every_section_is_there_in_its_order() -> None:
     assert page().headings == [
         "Answer",
         "Leaderboard: cpu, torch 2.14.1, 2 threads, digits_cnn on digits, 20 epochs",
+        "What each knob does",
         "Not ranked (2)",
         "Not run",
         "Findings",

@@ -7,7 +7,7 @@ import pytest
 from orchestrator.answer import build_report
 from orchestrator.result_document import result_document
 from tests import report_example
-from tests.built_outcomes import ended
+from tests.built_outcomes import completed, config, ended, spec
 
 
 def test_the_document_holds_what_the_report_shows() -> None:
@@ -32,6 +32,24 @@ def test_the_document_holds_what_the_report_shows() -> None:
     assert len(document["not_run"]) == 4
     assert document["findings"][0]["kind"] == "learned_nothing"
     assert document["answer"][0].startswith("bf16, batch 64, not compiled")
+
+
+def test_the_document_says_what_each_knob_does_and_on_what_that_depends() -> None:
+    outcomes = [
+        completed(spec(config(batch_size=size, compile=mode)), rate=rate)
+        for size, gain in ((64, 0.5), (128, 2.0), (256, 3.0))
+        for mode, rate in (("off", 1000.0), ("default", 1000.0 * gain))
+    ]
+    document = json.loads(json.dumps(result_document(build_report(outcomes)), allow_nan=False))
+    effect = document["knob_effects"][-1]
+    assert (effect["knob"], effect["before"], effect["after"], effect["pairs"]) == ("compile", "off", "default", 3)
+    assert effect["speedup"]["value"] == pytest.approx(3 ** (1 / 3))
+    assert (effect["accuracy_change"], effect["verdict"]) == (0.0, "no_clear_difference")
+    (found,) = document["interactions"]
+    assert (found["knob"], found["by"], found["contrasts"]) == ("compile", "batch_size", 1)
+    assert [level["value"] for level in found["levels"]] == [64, 256]
+    assert found["contrast"]["value"] == pytest.approx(6.0)
+    assert found["threshold"] == {"value": 128, "upwards": True}
 
 
 def test_without_a_winner_it_is_null_and_the_answer_says_why() -> None:

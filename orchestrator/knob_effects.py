@@ -1,0 +1,113 @@
+"""What each knob does: one effect for each change of its value, over all matched pairs that make this change."""
+
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from orchestrator.accuracy_statistics import difference_noise
+from orchestrator.comparison import MatchedPair, Verdict, is_loss, verdict_of
+from orchestrator.knob_order import value_order
+from orchestrator.matching import Matching
+from orchestrator.random_effects import mean_ratio, pooled_ratio
+from orchestrator.results import ComparisonKey, Result
+from orchestrator.statistics import Ratio
+from trainables.specs import KNOBS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class KnobEffect:
+    """`after_value` against `before_value`; all else is equal within each pair."""
+
+    key: ComparisonKey
+    knob: str
+    before_value: object
+    after_value: object
+    pairs: tuple[MatchedPair, ...]
+    speedup: Ratio
+    """The geometric mean, with the interval of `mean_speedup`."""
+    lowest: float
+    """The smallest speed-up of a single pair."""
+    highest: float
+    accuracy_change: float | None
+    """Mean over the pairs, each of one seed; of batch_size, over the pairs whose fair comparison was run: the trial
+    with the scaled lr against the first of the pair.
+    """
+    accuracy_noise: float | None
+    """Half of the 95 % interval that chance alone gives it; of one pair and seed, by the sampling of the validation
+    images.
+    """
+    verdict: Verdict
+
+
+def knob_effects(matching: Matching, pairs: Iterable[MatchedPair]) -> tuple[KnobEffect, ...]:
+    """Knob by knob, from the plain values to the special ones, whatever the order of the pairs."""
+    changes: defaultdict[tuple[ComparisonKey, str, object, object], list[MatchedPair]] = defaultdict(list)
+    for pair in pairs:
+        changes[pair.before.key, pair.knob, pair.before_value, pair.after_value].append(pair)
+    effects = [_effect(matching, same) for same in changes.values()]
+    return tuple(sorted(effects, key=_order))
+
+
+def from_plainest(effects: Sequence[KnobEffect]) -> tuple[KnobEffect, ...]:
+    """Of effects in their order, those that change each knob from its plainest value."""
+    plainest: dict[tuple[ComparisonKey, str], object] = {}
+    for effect in effects:
+        plainest.setdefault((effect.key, effect.knob), effect.before_value)
+    return tuple(effect for effect in effects if plainest[effect.key, effect.knob] == effect.before_value)
+
+
+def mean_speedup(pairs: Iterable[MatchedPair]) -> Ratio:
+    """Over configurations, as `random_effects.mean_ratio` has it; the repeats of one configuration are pooled first."""
+    repeats: defaultdict[object, list[Ratio]] = defaultdict(list)
+    for pair in pairs:
+        repeats[pair.before.knobs].append(pair.speedup)
+    return mean_ratio([pooled_ratio(ratios) if len(ratios) > 1 else ratios[0] for ratios in repeats.values()])
+
+
+def _effect(matching: Matching, pairs: Sequence[MatchedPair]) -> KnobEffect:
+    first = pairs[0]
+    speedup = mean_speedup(pairs)
+    change, noise = _accuracy_change(matching, pairs)
+    return KnobEffect(
+        key=first.before.key,
+        knob=first.knob,
+        before_value=first.before_value,
+        after_value=first.after_value,
+        pairs=tuple(pairs),
+        speedup=speedup,
+        lowest=min(pair.speedup.value for pair in pairs),
+        highest=max(pair.speedup.value for pair in pairs),
+        accuracy_change=change,
+        accuracy_noise=noise,
+        verdict=verdict_of(speedup, costs_accuracy=is_loss(change, noise)),
+    )
+
+
+def _accuracy_change(matching: Matching, pairs: Sequence[MatchedPair]) -> tuple[float | None, float | None]:
+    accuracies = [
+        (pair.before.accuracy, fair.accuracy)
+        for pair in pairs
+        if (fair := _fairly_compared(pair)) is not None
+        and pair.before.accuracy is not None
+        and fair.accuracy is not None
+    ]
+    if not accuracies:
+        return None, None
+    before, after = (statistics.fmean(side) for side in zip(*accuracies, strict=True))
+    key, images = pairs[0].before.key, pairs[0].before.independent_images
+    differences = [own - twin for twin, own in accuracies]
+    noise = difference_noise(before, after, images, seed_sd=matching.seed_sd[key], differences=differences)
+    return after - before, noise
+
+
+def _fairly_compared(pair: MatchedPair) -> Result | None:
+    """A larger batch is not compared in accuracy at a learning rate that was not scaled with it."""
+    if pair.knob != "batch_size":
+        return pair.after
+    return pair.scaled_lr.result if pair.scaled_lr is not None else None
+
+
+def _order(effect: KnobEffect) -> tuple[object, ...]:
+    place = KNOBS.index(effect.knob)
+    return repr(effect.key), place, value_order(effect.before_value), value_order(effect.after_value)
