@@ -8,9 +8,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.data import Dataset
 
-from tests.toy_entries import Mlp, NanFromStep, Stripes, stripes
+from tests.toy_entries import Mlp, NanFromStep, Stripes, noisy_stripes, stripes
 
-__all__ = ["stripes"]
+__all__ = ["noisy_stripes", "stripes"]
 
 
 class Amplifier(nn.Module):
@@ -30,16 +30,61 @@ class Amplifier(nn.Module):
 
 
 class Amplified(Mlp):
-    def __init__(self, step: int) -> None:
+    def __init__(self, step: int, dropout: float = 0.0) -> None:
         super().__init__()
-        self.middle = nn.Sequential(nn.ReLU(), Amplifier(step))
+        self.middle = nn.Sequential(nn.ReLU(), nn.Dropout(dropout), Amplifier(step))
 
     def forward(self, images: Tensor) -> Tensor:
         return self.second(self.middle(self.first(images.flatten(1))))
 
 
-def amplified(step: int = 5) -> nn.Module:
-    return Amplified(step)
+def amplified(step: int = 5, dropout: float = 0.0) -> nn.Module:
+    return Amplified(step, dropout)
+
+
+class Mask(nn.Module):
+    """Puts out infinities on purpose, in every step."""
+
+    def forward(self, logits: Tensor) -> Tensor:
+        return torch.full_like(logits, float("-inf"))
+
+
+class Masked(Mlp):
+    """Its mask hides the last class, which no image has; from the given training forward on its logits are NaN."""
+
+    def __init__(self, step: int) -> None:
+        super().__init__()
+        self.mask = Mask()
+        self.last = NanFromForward(step)
+
+    def forward(self, images: Tensor) -> Tensor:
+        logits = super().forward(images)
+        return self.last(torch.where(torch.arange(10) == 9, self.mask(logits), logits))
+
+
+class NanFromForward(nn.Module):
+    def __init__(self, step: int) -> None:
+        super().__init__()
+        self.step = step
+        self.forwards = 0
+
+    def forward(self, logits: Tensor) -> Tensor:
+        self.forwards += self.training
+        return logits * float("nan") if self.training and self.forwards >= self.step else logits
+
+
+def masked(step: int = 5) -> nn.Module:
+    return Masked(step)
+
+
+class NineClasses(Stripes):
+    def __getitem__(self, index: int) -> tuple[Tensor, int]:
+        image, label = super().__getitem__(index)
+        return image, label % 9
+
+
+def nine_classes() -> tuple[Dataset, Dataset]:
+    return NineClasses(96), NineClasses(40)
 
 
 class HalfGradientOverflow(Mlp):

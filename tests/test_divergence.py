@@ -31,19 +31,20 @@ def diagnosed(outcome: TrialOutcome) -> DivergenceDiagnosis:
     return outcome.divergence
 
 
-def test_an_overflow_of_fp16_alone_is_blamed_on_the_precision_with_step_and_module() -> None:
-    outcome = run_toy(diverging("amplified", model_args={"step": 9}, precision=Precision.FP16))
+@pytest.mark.parametrize("workers", [{}, {"num_workers": 2}, {"num_workers": 2, "persistent_workers": False}])
+def test_an_overflow_of_fp16_alone_is_blamed_on_the_precision_with_step_and_module(workers: dict[str, Any]) -> None:
+    outcome = run_toy(diverging("amplified", model_args={"step": 9}, precision=Precision.FP16, **workers))
     found = diagnosed(outcome)
     assert (found.cause, found.first_nonfinite_step, found.first_nonfinite_module, found.nonfinite_in) == (
         DivergenceCause.PRECISION,
         9,
-        "middle.1",
+        "middle.2",
         NonFiniteIn.FORWARD,
     )
     assert (found.fp32_survives, found.fp32_nonfinite_step, found.replayed_from_step) == (True, None, 0)
     assert found.replay_seconds > 0
     assert outcome.status_reason == (
-        "loss became NaN at step 9: first not finite in the output of middle.1 at step 9 in fp16; "
+        "loss became NaN at step 9: first not finite in the output of middle.2 at step 9 in fp16; "
         "the same steps stay finite in fp32"
     )
 
@@ -181,8 +182,14 @@ def test_a_replay_starts_from_the_newest_checkpoint_within_an_epoch(tmp_path: Pa
 
 
 def test_a_replay_from_a_checkpoint_finds_what_one_from_the_start_finds(tmp_path: Path) -> None:
-    spec = diverging("amplified", model_args={"step": 11}, protocol={"epochs": 3, "report_every_steps": 5})
-    spec = replace(spec, config=replace(spec.config, precision=Precision.FP16))
+    """To the last bit of the gradient's norm, with random augmentation and dropout."""
+    spec = diverging(
+        "amplified",
+        dataset="noisy_stripes",
+        model_args={"step": 11, "dropout": 0.3},
+        protocol={"epochs": 3, "report_every_steps": 5},
+        precision=Precision.FP16,
+    )
     whole = diagnosed(run_toy(spec))
     kept = diagnosed(run_trial(spec, checkpoints=checkpoints_in(tmp_path), environment=AT_EVERY_REPORT))
     assert (whole.replayed_from_step, kept.replayed_from_step) == (0, 6)
@@ -226,3 +233,8 @@ def test_a_part_that_a_user_compiled_is_seen_into() -> None:
         2,
         "second",
     )
+
+
+def test_a_mask_that_is_infinite_in_every_step_is_not_taken_for_the_break() -> None:
+    found = diagnosed(run_toy(diverging("masked", dataset="nine_classes")))
+    assert (found.first_nonfinite_step, found.first_nonfinite_module) == (5, "last")

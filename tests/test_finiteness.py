@@ -25,7 +25,7 @@ def seen(model: nn.Module, values: Tensor) -> tuple[list[str], dict[str, float]]
     watch = StepWatch(model)
     with watch.watching():
         model(values).sum().backward()
-    return watch.nonfinite_modules(), watch.gradient_norms()
+    return list(dict.fromkeys(one.module for one in watch.nonfinite_outputs())), watch.gradient_norms()
 
 
 def test_what_a_module_computes_between_its_layers_is_its_own() -> None:
@@ -78,7 +78,7 @@ def test_nothing_is_watched_any_more_afterwards() -> None:
         model(torch.ones(2, 4))
     watch.begin()
     model(torch.ones(2, 4)).sum().backward()
-    assert watch.nonfinite_modules() == []
+    assert watch.nonfinite_outputs() == []
     assert watch.gradient_norms() == {}
 
 

@@ -2,13 +2,21 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from trainables.measurements import WHOLE_MODEL
 from trainables.training import plain_name
+
+
+class Sighting(NamedTuple):
+    """A module that took or made a value that is not finite."""
+
+    module: str
+    is_nan: bool
+    """Else it is infinite."""
 
 
 class StepWatch:
@@ -19,7 +27,7 @@ class StepWatch:
 
     def __init__(self, model: nn.Module) -> None:
         self._model = model
-        self._forward: list[tuple[str, Tensor]] = []
+        self._forward: list[tuple[Sighting, Tensor]] = []
         self._gradients: list[tuple[str, Tensor]] = []
 
     @contextmanager
@@ -38,10 +46,10 @@ class StepWatch:
         self._forward.clear()
         self._gradients.clear()
 
-    def nonfinite_modules(self) -> list[str]:
-        """By name, each once, in the order in which values that are not finite came up in them."""
+    def nonfinite_outputs(self) -> list[Sighting]:
+        """Each once, in the order in which they came up."""
         flags = _read([flag for _, flag in self._forward])
-        return list(dict.fromkeys(name for (name, _), flag in zip(self._forward, flags, strict=True) if flag))
+        return list(dict.fromkeys(seen for (seen, _), flag in zip(self._forward, flags, strict=True) if flag))
 
     def gradient_norms(self) -> dict[str, float]:
         """2-norm of the gradient of each parameter that got one, from the loss backwards; as scaled as they are."""
@@ -53,7 +61,7 @@ class StepWatch:
 def first_nonfinite_weight(model: nn.Module) -> str | None:
     """The name of a parameter. Buffers are not asked: an attention mask holds infinities on purpose."""
     names = [plain_name(name) for name, _ in model.named_parameters()]
-    flags = _read([_has_nonfinite(parameter) for parameter in model.parameters()])
+    flags = _read([~parameter.isfinite().all() for parameter in model.parameters()])
     return next((name for name, flag in zip(names, flags, strict=True) if flag), None)
 
 
@@ -63,15 +71,15 @@ def nonfinite_rows(batch: Tensor) -> tuple[int, ...]:
     return tuple(rows.nonzero().flatten().tolist())
 
 
-def _watch_module(name: str, module: nn.Module, seen: list[tuple[str, Tensor]]) -> Iterator[Any]:
+def _watch_module(name: str, module: nn.Module, seen: list[tuple[Sighting, Tensor]]) -> Iterator[Any]:
     """What comes into a module broken, with all before it whole, was broken by the code that calls it: its parent's."""
     parent = name.rpartition(".")[0] or WHOLE_MODEL
 
     def before(_module: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-        seen.extend((parent, _has_nonfinite(tensor)) for tensor in _floats((arguments, keywords)))
+        seen.extend(_sightings(parent, (arguments, keywords)))
 
     def after(_module: nn.Module, _arguments: object, output: object) -> None:
-        seen.extend((name or WHOLE_MODEL, _has_nonfinite(tensor)) for tensor in _floats(output))
+        seen.extend(_sightings(name or WHOLE_MODEL, output))
 
     yield module.register_forward_hook(after)
     if name:
@@ -87,6 +95,13 @@ def _watch_gradient(name: str, parameter: nn.Parameter, seen: list[tuple[str, Te
     return parameter.register_post_accumulate_grad_hook(after)  # type: ignore[no-untyped-call] # torch has no type of it
 
 
+def _sightings(module: str, value: object) -> Iterator[tuple[Sighting, Tensor]]:
+    """What may be sighted, each with its flag on the device."""
+    for tensor in _floats(value):
+        yield Sighting(module, is_nan=True), tensor.detach().isnan().any()
+        yield Sighting(module, is_nan=False), tensor.detach().isinf().any()
+
+
 def _floats(value: object) -> Iterator[Tensor]:
     """The floating-point tensors in what a module takes or returns, however they are packed."""
     if isinstance(value, Tensor):
@@ -98,10 +113,6 @@ def _floats(value: object) -> Iterator[Tensor]:
     elif isinstance(value, (tuple, list)):
         for item in value:
             yield from _floats(item)
-
-
-def _has_nonfinite(tensor: Tensor) -> Tensor:
-    return ~torch.isfinite(tensor.detach()).all()
 
 
 def _read(scalars: list[Tensor]) -> list[Any]:

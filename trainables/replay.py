@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from trainables.finiteness import StepWatch, first_nonfinite_weight, nonfinite_rows
+from trainables.finiteness import Sighting, StepWatch, first_nonfinite_weight, nonfinite_rows
 from trainables.measurements import NonFiniteIn
 from trainables.specs import MeasurementProtocol
 from trainables.timing import DeviceClock, WindowTimer
@@ -49,8 +49,8 @@ class Replay:
         self._watch = StepWatch(training.model)
         self._broken: Break | None = None
         self._gradient_norm: float | None = None
-        self._usual: set[str] | None = None
-        """Modules with infinities in every finite step so far, as masks have them: they break nothing."""
+        self._usual: set[Sighting] | None = None
+        """What is not finite in every finite step so far, as masks are infinite: it breaks nothing."""
 
     def to(self, last_step: int, *, evaluated_step: int, protocol: MeasurementProtocol, clock: DeviceClock) -> Replayed:
         """Until a step breaks, or `last_step` is done. Evaluates at `evaluated_step`, if an interval ends there."""
@@ -128,10 +128,10 @@ class Replay:
             yield self._parts.to_device(images, labels)
 
     def _unusual_modules(self) -> list[str]:
-        return [name for name in self._watch.nonfinite_modules() if name not in (self._usual or ())]
+        return [seen.module for seen in self._watch.nonfinite_outputs() if seen not in (self._usual or ())]
 
     def _remember_usual(self) -> None:
-        seen = set(self._watch.nonfinite_modules())
+        seen = set(self._watch.nonfinite_outputs())
         self._usual = seen if self._usual is None else self._usual & seen
 
 
