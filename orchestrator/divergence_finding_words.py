@@ -14,32 +14,32 @@ def divergence_words(evidence: Evidence) -> tuple[str, str]:
     """Sentence and advice, to be filled with the evidence."""
     cause = DivergenceCause(str(evidence["cause"]))
     sentence, advice = _WORDS[cause]
-    if cause is DivergenceCause.PRECISION and evidence["precision"] == Precision.FP16:
+    if cause is DivergenceCause.PRECISION and evidence["precisions"] == Precision.FP16:
         advice = f"Use bf16, which has float32's range, or fp32; or {_KEEP_IN_FP32}."
     return sentence + (_NORM if "gradient_norm" in evidence else ""), advice
 
 
 _WORDS: Mapping[DivergenceCause, tuple[str, str]] = {
     DivergenceCause.PRECISION: (
-        "{trials} diverged for want of precision: replayed, the same steps stay finite in fp32, and in {precision} "
+        "{trials} diverged for want of precision: replayed, the same steps stay finite in fp32, and "
         "{configuration} is first not finite in {place}.",
         f"Use fp32, or {_KEEP_IN_FP32}.",
     ),
     DivergenceCause.LOSS_SCALE: (
-        "{trials} diverged by the GradScaler's scale: replayed, the same steps stay finite in fp32, and in {precision} "
+        "{trials} diverged by the GradScaler's scale: replayed, the same steps stay finite in fp32, and "
         "{configuration} is first not finite in {place}, with a forward pass that is finite.",
         "Gradients that overflow float16 at step after step halve the scale to nothing: use bf16, which needs "
         "no scale, or fp32.",
     ),
     DivergenceCause.COMPILE: (
-        "{trials} diverged only when compiled: replayed in {precision} without torch.compile, the same steps stay "
+        "{trials} diverged only when compiled: replayed without torch.compile, the same steps stay "
         "finite, for instance those of {configuration} from step {replayed_from_step} on.",
         "Leave compile off; TORCHDYNAMO_REPRO_AFTER=aot TORCHDYNAMO_REPRO_LEVEL=4 finds the part of the model to "
         "report to PyTorch.",
     ),
     DivergenceCause.TRAINING: (
-        "{trials} in {precision} diverged by the training itself, which fp32 does not survive either: {configuration} "
-        "is first not finite in {place}.",
+        "{trials} diverged by the training itself, which fp32 does not survive: {configuration} is "
+        "first not finite in {place}.",
         "Lower the lr (the highest among them is {lr}), warm it up, or set gradient_clip_norm. What breaks at every lr "
         "is the model's own arithmetic in that place.",
     ),
@@ -48,14 +48,13 @@ _WORDS: Mapping[DivergenceCause, tuple[str, str]] = {
         "Mend or leave out these images; a division by zero while they are prepared is a usual cause.",
     ),
     DivergenceCause.NOT_REPRODUCED: (
-        "{trials} in {precision} diverged, and not again when replayed: {configuration} stays finite from step "
+        "{trials} diverged, and not again when replayed: {configuration} stays finite from step "
         "{replayed_from_step} on.",
         "The training does not repeat itself bit for bit on this device, or not with this model and data: run it "
         "again, and take a lower lr if it diverges now and then.",
     ),
     DivergenceCause.UNDECIDED: (
-        "{trials} diverged, and could not be replayed in fp32: in {precision} {configuration} is first not finite in "
-        "{place}.",
+        "{trials} diverged, and could not be replayed in fp32: {configuration} is first not finite in {place}.",
         "Its note says why; run the same configuration in fp32.",
     ),
 }

@@ -1,4 +1,4 @@
-"""Findings about trials that became non-finite: one for each cause that their replays showed, in each precision."""
+"""Findings about trials that became non-finite: one for each cause that their replays showed."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -7,32 +7,28 @@ from orchestrator.findings import Finding, FindingKind, finding
 from orchestrator.results import Result
 from trainables.divergence_words import broken_place
 from trainables.measurements import DivergenceCause, DivergenceDiagnosis
-from trainables.specs import Precision
 
 
 def divergence_findings(results: Sequence[Result]) -> Iterator[Finding]:
     """The trial that broke first is the one that the evidence is of."""
-    groups: defaultdict[tuple[DivergenceCause, Precision], dict[Result, DivergenceDiagnosis]] = defaultdict(dict)
+    groups: defaultdict[DivergenceCause, dict[Result, DivergenceDiagnosis]] = defaultdict(dict)
     for result in results:
         if (diagnosis := result.outcome.divergence) is not None:
-            groups[diagnosis.cause, result.outcome.spec.config.precision][result] = diagnosis
-    for cause, precision in sorted(groups, key=_order):
-        known = groups[cause, precision]
-        first = min(known, key=lambda result: known[result].first_nonfinite_step or 0)
-        yield finding(
-            FindingKind.DIVERGED,
-            list(known),
-            count=len(known),
-            cause=cause.value,
-            precision=precision.value,
-            configuration=first.outcome.spec.label,
-            lr=max(result.outcome.spec.config.lr for result in known),
-            **_evidence(known[first]),
-        )
-
-
-def _order(group: tuple[DivergenceCause, Precision]) -> tuple[int, int]:
-    return list(DivergenceCause).index(group[0]), list(Precision).index(group[1])
+            groups[diagnosis.cause][result] = diagnosis
+    for cause in DivergenceCause:
+        if known := groups.get(cause):
+            first = min(known, key=lambda result: known[result].first_nonfinite_step or 0)
+            configs = [result.outcome.spec.config for result in known]
+            yield finding(
+                FindingKind.DIVERGED,
+                list(known),
+                count=len(known),
+                cause=cause.value,
+                precisions=", ".join(sorted({config.precision.value for config in configs})),
+                configuration=first.outcome.spec.label,
+                lr=max(config.lr for config in configs),
+                **_evidence(known[first]),
+            )
 
 
 def _evidence(found: DivergenceDiagnosis) -> dict[str, float | int | str]:
