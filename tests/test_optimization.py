@@ -48,6 +48,21 @@ def test_a_skipped_step_changes_no_weight_and_every_one_is_counted() -> None:
     assert optimization.skipped_steps.item() == 3
 
 
+def test_skipped_steps_are_counted_where_the_scale_grows_in_between() -> None:
+    """The scale alone does not tell: it ends at twice what it was, with two steps skipped."""
+    model = overflowing([2, 5])
+    optimization = Optimization(model, config(precision=Precision.FP16, lr=1e-3), device=CPU, intervals=1)
+    assert optimization.scaler is not None
+    optimization.scaler.set_growth_interval(1)
+    before = optimization.scaler.get_scale()
+    scales = []
+    for _ in range(5):
+        optimization.step(model, *batch())
+        scales.append(optimization.scaler.get_scale() / before)
+    assert scales == [2.0, 1.0, 2.0, 4.0, 2.0]
+    assert optimization.skipped_steps.item() == 2
+
+
 def test_the_schedule_moves_once_an_interval_whatever_was_skipped() -> None:
     """B07: with a schedule that moves per step, the learning rate ran ahead of the weights."""
     model = overflowing([1, 2, 3])

@@ -112,3 +112,12 @@ def test_the_probe_leaves_no_hook_behind() -> None:
         pass
     model(torch.zeros(1, 4))
     assert probe.seen == set()
+
+
+def test_a_part_that_a_user_compiled_is_one_layer_whose_inside_no_hook_enters() -> None:
+    model = nn.Sequential(nn.Linear(4, 4), torch.compile(nn.Sequential(nn.Linear(4, 4), nn.ReLU()), backend="eager"))
+    inside = model[1]._orig_mod
+    with DtypeProbe().watching(model):
+        assert model[0]._forward_hooks
+        assert model[1]._forward_hooks
+        assert not any(module._forward_hooks for module in inside.modules())

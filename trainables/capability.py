@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 
 from trainables.errors import InputError
+from trainables.matrix_units import cpu_matrix_units, nvidia_tensor_cores
 from trainables.outcomes import DeviceFacts
 from trainables.specs import CompileMode, Precision, TrainingConfig
 
@@ -38,6 +39,8 @@ class Capability:
     native_bf16: bool
     native_fp16: bool
     native_tf32: bool
+    matrix_units: frozenset[Precision] | None = None
+    """Precisions that it has tensor cores or like units for; None where that is not known."""
     compile_problem: str | None = None
     """Why `torch.compile` cannot work here, with the remedy; None where it can."""
 
@@ -78,13 +81,22 @@ def unsupported_reason(config: TrainingConfig, capability: Capability) -> str | 
 
 def emulation_note(precision: Precision, capability: Capability) -> str | None:
     """The finding that a CPU computes a half precision without instructions for it."""
-    native = {Precision.FP16: capability.native_fp16, Precision.BF16: capability.native_bf16}.get(precision, True)
-    if native:
+    if not is_emulated(precision, capability):
         return None
     return (
         f"{precision} is emulated on this {capability.device}, which has no instructions for it: it is slow, and "
         f"gradients of convolutions are summed in {precision} itself, which is less exact"
     )
+
+
+def is_emulated(precision: Precision, capability: Capability) -> bool:
+    native = {Precision.FP16: capability.native_fp16, Precision.BF16: capability.native_bf16}
+    return not native.get(precision, True)
+
+
+def has_matrix_units(precision: Precision, capability: Capability) -> bool | None:
+    """None where it is not known."""
+    return None if capability.matrix_units is None else precision in capability.matrix_units
 
 
 def find_capability(device: torch.device) -> Capability:
@@ -121,6 +133,7 @@ def nvidia_capability(device: str, compute_capability: tuple[int, int], *, has_t
         native_bf16=tensor_float,
         native_fp16=True,
         native_tf32=tensor_float,
+        matrix_units=nvidia_tensor_cores(device, compute_capability),
         compile_problem=_triton_problem(compute_capability, has_triton=has_triton),
     )
 
@@ -153,6 +166,7 @@ def _cpu_capability() -> Capability:
         native_bf16=not flags or not flags.isdisjoint(_BF16_FLAGS),  # unknown is not called emulated
         native_fp16=not flags or not flags.isdisjoint(_FP16_FLAGS),
         native_tf32=False,
+        matrix_units=cpu_matrix_units(flags),
         # the same search as torch._inductor.config.cpp.cxx
         compile_problem=cxx_problem(os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")),
     )

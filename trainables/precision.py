@@ -112,21 +112,38 @@ class DtypeProbe:
 
     def __init__(self) -> None:
         self.seen: set[torch.dtype] = set()
+        self.has_watched = False
+        """Whether it has seen the layers of a whole forward pass."""
 
     @contextmanager
     def watching(self, model: nn.Module) -> Iterator[None]:
-        """Layers are the modules without children, and the model itself."""
-        watched = [module for module in model.modules() if module is model or not any(True for _ in module.children())]
-        hooks = [module.register_forward_hook(self._see) for module in watched]
+        """For one forward pass."""
+        hooks = [layer.register_forward_hook(self._see_output) for layer in _layers(model)]
         try:
             yield
+            self.has_watched = True
         finally:
             for hook in hooks:
                 hook.remove()
 
-    def _see(self, _module: nn.Module, _inputs: object, output: object) -> None:
+    def see(self, output: object) -> None:
         if isinstance(output, torch.Tensor) and output.is_floating_point():
             self.seen.add(output.dtype)
+
+    def _see_output(self, _module: nn.Module, _inputs: object, output: object) -> None:
+        self.see(output)
+
+
+def _layers(model: nn.Module) -> Iterator[nn.Module]:
+    """The modules without children, and the model itself.
+
+    What a user compiled is one layer: a hook within it would become a part of the compiled code.
+    """
+    for name, module in model.named_modules():
+        children = dict(module.named_children())
+        is_layer = module is model or not children or "_orig_mod" in children
+        if is_layer and "_orig_mod" not in name.split("."):
+            yield module
 
 
 def executed_precision(seen: set[torch.dtype], switches: Switches) -> Precision:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import partial
 from itertools import count, islice
 from typing import Any
@@ -17,6 +18,7 @@ from trainables.compile_account import cache_state
 from trainables.errors import InputError
 from trainables.loading import TrainingBatches
 from trainables.optimization import Optimization, StepLosses
+from trainables.precision import DtypeProbe
 from trainables.specs import CompileMode, TrainingConfig
 from trainables.timing import DeviceClock, WindowTimer
 
@@ -50,6 +52,8 @@ class Training:
         self.first_step_cache: str | None = None
         """Whether the compiler's cache had what that step needed: `cold` or `warm`."""
         self.compiler_work = CompilerWork()
+        self.dtypes = DtypeProbe()
+        """What the first step computed in; of a compiled model the logits alone, since hooks would be compiled too."""
         self._batches = batches
         self._stream: Iterator[tuple[Tensor, Tensor]] | None = None
         self._placement = placement
@@ -178,7 +182,8 @@ class Training:
 
     def _take_first_step(self, images: Tensor, labels: Tensor) -> Tensor:
         started = self._clock.read()
-        loss = self.optimization.step(self._checked_forward, images, labels)
+        with nullcontext() if self._is_compiled else self.dtypes.watching(self.model):
+            loss = self.optimization.step(self._checked_forward, images, labels)
         if self._is_compiled:
             self.first_step_seconds = self._clock.read() - started
             self.first_step_cache = cache_state()
@@ -196,6 +201,7 @@ class Training:
                 f"({len(images)}, {self._num_classes}), got {tuple(logits.shape)}; correct the model, the labels or "
                 "num_classes"
             )
+        self.dtypes.see(logits)
         return logits
 
 

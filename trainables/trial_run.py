@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import torch
 
 from trainables.bad_ends import DivergedError, UnsupportedError, bad_end
-from trainables.capability import emulation_note, facts_of, find_capability, unsupported_reason
+from trainables.capability import Capability, emulation_note, facts_of, find_capability, unsupported_reason
 from trainables.checkpoints import Checkpoint, Checkpoints
 from trainables.compilation import compile_seconds, fresh_compile_cache
 from trainables.compile_account import CompileAccount, compile_measurement
@@ -15,9 +15,10 @@ from trainables.diagnosis import diagnose, diagnosis_budget
 from trainables.divergence import explained
 from trainables.evaluation import Evaluation, evaluate, has_finite_weights
 from trainables.machine_state import MachineWatch, ThisMachine
-from trainables.measurements import CompileMeasurement, PrecisionMeasurement
+from trainables.measurements import CompileMeasurement
 from trainables.outcomes import Placement, TrialOutcome, TrialStatus, finite_or_none
-from trainables.precision import DtypeProbe, Switches, executed_precision
+from trainables.precision import Switches
+from trainables.precision_account import precision_measurement
 from trainables.process_state import peak_memory_bytes, process_for_a_trial
 from trainables.random_state import generator_states
 from trainables.specs import CompileMode
@@ -47,6 +48,7 @@ class TrialRun:
         self._checkpoints = checkpoints
         self._last_saved = record.started
         self._parts: TrialParts | None = None
+        self._capability: Capability
         self._steps_before = 0
         self._compiled_before: CompileMeasurement | None = None
         self._watch: MachineWatch | None = None
@@ -75,6 +77,7 @@ class TrialRun:
         config = self._spec.config
         capability = find_capability(self._device)
         self._record.device = facts_of(capability)
+        self._capability = capability
         if reason := unsupported_reason(config, capability):
             raise UnsupportedError(reason)
         if note := emulation_note(config.precision, capability):
@@ -111,7 +114,6 @@ class TrialRun:
         """Until the segment's end. The timer runs while steps are taken and epochs begun, and at no other time."""
         training, plan, timer = parts.training, parts.plan, parts.timer
         segment_end = min(self._record.segment_end, plan.intervals)
-        probe = DtypeProbe()
         uncounted_steps = self._warmup_steps(parts)
         self._watch_machine()
         while training.interval < segment_end:
@@ -121,7 +123,7 @@ class TrialRun:
             self._look_at_machine()
             training.check_losses()
             if training.step == plan.interval_end(training.interval):
-                self._end_interval(parts, probe)
+                self._end_interval(parts)
             self._account_for_compiler(parts)
             if training.interval < segment_end:
                 self._save_if_due(parts)
@@ -157,7 +159,7 @@ class TrialRun:
         """What loader workers prepare while the training waits: batches that cost the timed steps nothing."""
         return self._spec.config.num_workers * self._spec.config.prefetch_factor
 
-    def _end_interval(self, parts: TrialParts, probe: DtypeProbe) -> None:
+    def _end_interval(self, parts: TrialParts) -> None:
         training, record = parts.training, self._record
         started = self._clock.read()
         evaluation = evaluate(
@@ -165,7 +167,7 @@ class TrialRun:
             parts.validation,
             parts.to_device,
             autocast=training.optimization.autocast,
-            probe=None if probe.seen else probe,
+            probe=None if training.dtypes.has_watched else training.dtypes,
         )
         record.evaluation_seconds += self._clock.read() - started
         record.end_interval(
@@ -173,14 +175,15 @@ class TrialRun:
             validation_loss=finite_or_none(evaluation.loss),
             train_loss=finite_or_none(training.end_interval()),
         )
-        scaler, switches = training.optimization.scaler, Switches.now()
-        record.precision = PrecisionMeasurement(
-            executed_precision=executed_precision(probe.seen, switches).value,
+        scaler = training.optimization.scaler
+        record.precision = precision_measurement(
+            self._spec.config.precision,
+            self._capability,
+            seen=training.dtypes.seen,
+            switches=Switches.now(),
+            loss_scale=None if scaler is None else scaler.get_scale(),
             skipped_steps=training.skipped_steps,
-            final_loss_scale=None if scaler is None else scaler.get_scale(),
-            matmul_precision=switches.matmul_precision,
-            convolution_tf32=switches.convolution_tf32,
-            cudnn_benchmark=switches.cudnn_benchmark,
+            before=record.precision,
         )
         _check_evaluation(evaluation, parts)
 
