@@ -9,6 +9,7 @@ from orchestrator.accuracy_statistics import difference_noise
 from orchestrator.baseline_choice import EAGER_FP32, Baseline
 from orchestrator.comparison import MatchedPair, matched_pairs
 from orchestrator.comparison_findings import interaction_findings, pair_findings, ranking_findings
+from orchestrator.data_findings import data_findings
 from orchestrator.findings import Finding, FindingKind
 from orchestrator.knob_effects import KnobEffect, knob_effects
 from orchestrator.knob_interactions import Interaction, interactions
@@ -101,6 +102,7 @@ def build_report(
     dependent = interactions(effects)
     findings = [
         *trial_findings(matching),
+        *data_findings(matching, pairs),
         *pair_findings(pairs),
         *interaction_findings(dependent),
         *(found for ranking in rankings for found in ranking_findings(ranking, rank_by, accuracy_tolerance)),

@@ -8,6 +8,7 @@ from enum import StrEnum
 from itertools import combinations
 
 from orchestrator.accuracy_statistics import difference_noise
+from orchestrator.bottleneck import hides_compute
 from orchestrator.knob_order import value_order
 from orchestrator.matching import Matching, is_comparable
 from orchestrator.results import Result
@@ -17,12 +18,15 @@ from trainables.specs import KNOBS, CompileMode
 ALL_PAIRS_UP_TO = 4
 """Values of a knob that are all paired with each other; of more, each is paired with the first alone."""
 
+COMPUTE_KNOBS = ("precision", "compile")
+"""Knobs that change compute alone: where the loop waits for data, the loop does not show what they do."""
+
 
 class Verdict(StrEnum):
     FASTER = "faster"
     SLOWER = "slower"
     NO_CLEAR_DIFFERENCE = "no_clear_difference"
-    """The 95 % interval of the speed-up contains 1."""
+    """The 95 % interval of the speed-up contains 1, or both trials wait for data and differ in compute alone."""
     COSTS_ACCURACY = "costs_accuracy"
     """Faster, and less accurate by more than `accuracy_noise`."""
 
@@ -98,7 +102,7 @@ def break_even_epochs(pair: MatchedPair) -> float | None:
     compiled = pair.after.outcome.compilation
     seconds = compiled.compile_seconds if compiled else None
     is_compile_pair = pair.knob == "compile" and pair.before_value == CompileMode.OFF
-    if not is_compile_pair or seconds is None or pair.speedup.is_tie or pair.speedup.value < 1:
+    if not is_compile_pair or seconds is None or pair.verdict not in (Verdict.FASTER, Verdict.COSTS_ACCURACY):
         return None
     if eager.spec.protocol.epochs is None or eager.epochs_completed < 1 or eager.durations.train_seconds <= 0:
         return None
@@ -124,6 +128,7 @@ def _pair(matching: Matching, knob: str, before: Result, after: Result) -> Match
     place = KNOBS.index(knob)
     speedup = rate_ratio(matching.rate(after), matching.rate(before))
     change, noise = accuracy_difference(matching, before, after)
+    is_hidden = knob in COMPUTE_KNOBS and hides_compute(before.loop, after.loop)
     return MatchedPair(
         knob=knob,
         before=before,
@@ -133,7 +138,7 @@ def _pair(matching: Matching, knob: str, before: Result, after: Result) -> Match
         speedup=speedup,
         accuracy_change=change,
         accuracy_noise=noise,
-        verdict=verdict_of(speedup, costs_accuracy=is_loss(change, noise)),
+        verdict=Verdict.NO_CLEAR_DIFFERENCE if is_hidden else verdict_of(speedup, costs_accuracy=is_loss(change, noise)),
         scaled_lr=_scaled_lr_twin(matching, before, after) if knob == "batch_size" else None,
     )
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from orchestrator.data_finding_words import DATA_FORMATS, DATA_REMEDIES, DATA_WORDS
 from orchestrator.divergence_finding_words import divergence_words
 from orchestrator.findings import Finding, FindingKind
 from orchestrator.machine_finding_words import MACHINE_WORDS
@@ -23,6 +24,7 @@ class FindingWords:
 def finding_words(finding: Finding) -> FindingWords:
     is_divergence = finding.kind is FindingKind.DIVERGED
     sentence, advice = divergence_words(finding.evidence) if is_divergence else _WORDS[finding.kind]
+    advice = DATA_REMEDIES.get(str(finding.evidence.get("remedy")), advice)
     evidence = {name: _formatted(name, value) for name, value in finding.evidence.items()}
     count = finding.evidence.get("count", 0)
     evidence["trials"] = plural(int(count), "trial")
@@ -67,6 +69,7 @@ _FORMATS: Mapping[str, Callable[[float], str]] = {
     "gradient_norm": "{:.3g}".format,
     "final_loss": number,
     "chance_loss": number,
+    **DATA_FORMATS,
 }
 
 _WORDS: Mapping[FindingKind, tuple[str, str]] = {
@@ -165,5 +168,6 @@ _WORDS: Mapping[FindingKind, tuple[str, str]] = {
         "Let accuracy decide only with several seeds (--repeats) and enough validation images.",
     ),
     FindingKind.NOTE: ("{trials}: {note}", ""),
+    **DATA_WORDS,
     **MACHINE_WORDS,
 }

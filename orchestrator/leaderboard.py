@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from orchestrator.baseline import NoBaseline
 from orchestrator.baseline_choice import EAGER_FP32, Baseline
+from orchestrator.bottleneck import runs_rates
 from orchestrator.ranking import Ranking, Standing
 from orchestrator.wording import baseline_words, half_width, memory, rate, ratio, seconds, signed_points
 from trainables.specs import MAIN_KNOBS, config_to_mapping
@@ -39,6 +40,7 @@ def leaderboard(ranking: Ranking, most: int | None = None) -> list[Column]:
         _column("images/s", "images/s", standings, _rate),
         _column("95 % interval", "±", standings, _interval, short=_half_width, drop_order=5),
         _column(*_speedup_names(ranking.baseline), standings, _speedup, short=_short_speedup, drop_order=6),
+        _column("bottleneck", "limit", standings, _bottleneck, drop_order=1, numeric=False),
         _column("accuracy", "accuracy", standings, _accuracy, short=_short_accuracy),
         _column("change", "change", standings, _accuracy_change, drop_order=4),
         _column("compile time", "compiling", standings, _compile_seconds, drop_order=3),
@@ -57,10 +59,18 @@ def _column(
     *,
     short: Callable[[Standing], str] | None = None,
     drop_order: int | None = None,
+    numeric: bool = True,
 ) -> Column:
     cells = tuple(cell(entry) for entry in standings)
     short_cells = cells if short is None else tuple(short(entry) for entry in standings)
-    return Column(name=name, short_name=short_name, cells=cells, short_cells=short_cells, drop_order=drop_order)
+    return Column(
+        name=name,
+        short_name=short_name,
+        cells=cells,
+        short_cells=short_cells,
+        numeric=numeric,
+        drop_order=drop_order,
+    )
 
 
 _SHORT_NAMES = {"batch_size": "batch", "num_workers": "workers"}
@@ -125,6 +135,12 @@ def _speedup(entry: Standing) -> str:
 
 def _short_speedup(entry: Standing) -> str:
     return "base" if entry.baseline.missing is NoBaseline.IS_BASELINE else _speedup(entry)
+
+
+def _bottleneck(entry: Standing) -> str:
+    """What limits the rate: `data`, `compute` or `unclear`."""
+    verdict = runs_rates([result.loop for result in entry.results]).bottleneck
+    return verdict.value if verdict else ""
 
 
 def _accuracy(entry: Standing) -> str:

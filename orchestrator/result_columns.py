@@ -13,6 +13,7 @@ from typing import Any, get_args, get_type_hints
 import pyarrow as pa
 
 from orchestrator.divergence_columns import DIVERGENCE_COLUMNS, divergence_columns
+from orchestrator.loop_columns import LOOP_COLUMNS, loop_columns
 from orchestrator.machine_columns import MACHINE_COLUMNS, machine_columns
 from orchestrator.ranking import Standing
 from orchestrator.results import Result, last_finite
@@ -54,6 +55,7 @@ def result_row(row: Row) -> dict[str, Any]:
         **_asked(row.result),
         **_learning(row.result),
         **_throughput(row),
+        **loop_columns(row.result),
         **_compilation(row),
         **_precision(row.result),
         **_cost(row.result),
@@ -65,10 +67,6 @@ def result_row(row: Row) -> dict[str, Any]:
 
 
 NOT_MEASURED_YET = (
-    "compute_images_per_second",
-    "loader_images_per_second",
-    "data_wait_fraction",
-    "bottleneck",
     "evaluation_compile_seconds",
     "time_to_accuracy_seconds",
 )
@@ -142,6 +140,7 @@ _REST: Mapping[str, pa.DataType] = {
     "finished_at": TEXT,
     **MACHINE_COLUMNS,
     **DIVERGENCE_COLUMNS,
+    **LOOP_COLUMNS,
 }
 
 

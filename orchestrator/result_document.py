@@ -4,6 +4,7 @@ from typing import Any
 
 from orchestrator.answer import Answer, RunReport
 from orchestrator.answer_words import answer_sentences, nothing_ranked
+from orchestrator.bottleneck import runs_rates
 from orchestrator.finding_words import finding_words
 from orchestrator.knob_effects import KnobEffect
 from orchestrator.knob_interactions import Interaction
@@ -75,7 +76,7 @@ def _ranking(ranking: Ranking) -> dict[str, Any]:
 
 
 def _standing(standing: Standing) -> dict[str, Any]:
-    rate = standing.rate
+    rate, loop = standing.rate, runs_rates([result.loop for result in standing.results])
     return {
         "rank": standing.rank,
         "trial_id": standing.results[0].trial_id,
@@ -84,6 +85,10 @@ def _standing(standing: Standing) -> dict[str, Any]:
         "images_per_second": rate.images_per_second if rate else None,
         "images_per_second_low": rate.low if rate else None,
         "images_per_second_high": rate.high if rate else None,
+        "compute_images_per_second": loop.compute_images_per_second,
+        "loader_images_per_second": loop.loader_images_per_second,
+        "data_wait_fraction": loop.data_wait_fraction,
+        "bottleneck": loop.bottleneck.value if loop.bottleneck else None,
         "accuracy": standing.accuracy,
         "accuracy_sampling_error": standing.sampling_error,
         "on_pareto_front": standing.on_pareto_front,

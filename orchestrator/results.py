@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.accuracy_statistics import sampling_error
+from orchestrator.bottleneck import LoopRates, loop_rates
 from orchestrator.statistics import INTERVAL_Z, ProcessRate, process_rate
 from trainables.measurements import LearningCurve
 from trainables.outcomes import TrialOutcome, TrialStatus
@@ -57,6 +58,7 @@ class Result:
     """Values of all knobs, in the order of `specs.KNOBS`."""
     accuracy: float | None
     rate: ProcessRate | None
+    loop: LoopRates
     unranked_reason: str | None
     """Why it may never be ranked; None where it may."""
 
@@ -150,6 +152,7 @@ def _result(trial_id: str, outcome: TrialOutcome) -> Result:
         knobs=tuple(config_to_mapping(outcome.spec.config).values()),
         accuracy=accuracy,
         rate=rate,
+        loop=loop_rates(outcome, rate),
         unranked_reason=_unranked_reason(outcome, wrong_rate),
     )
 

@@ -45,6 +45,13 @@ def percent(fraction: float, digits: int = 1) -> str:
     return f"{100 * fraction:.{digits}f} %"
 
 
+def signed_percent(fraction: float) -> str:
+    """`−23 %`, `+4 %`, `0 %`."""
+    rounded = round(100 * fraction)
+    sign = "+" if rounded > 0 else "−" if rounded < 0 else ""
+    return f"{sign}{abs(rounded)} %"
+
+
 def points(fraction: float) -> str:
     """A difference of two percentages: `0.5 pt`."""
     return f"{100 * fraction:.1f} pt"

@@ -2,7 +2,13 @@
 
 from typing import Any
 
-from trainables.measurements import CompileMeasurement, LearningCurve, PrecisionMeasurement, ThroughputMeasurement
+from trainables.measurements import (
+    CompileMeasurement,
+    DiagnosisMeasurement,
+    LearningCurve,
+    PrecisionMeasurement,
+    ThroughputMeasurement,
+)
 from trainables.outcomes import DeviceFacts, Durations, Placement, TrialOutcome, TrialStatus
 from trainables.specs import CompileMode, MeasurementProtocol, Precision, TrainingConfig, TrialSpec
 
@@ -34,6 +40,15 @@ def windows(rate: float, count: int = 30, measured_on: str = "training") -> Thro
     """Windows that are all alike, so that the interval is the between-process one alone."""
     return ThroughputMeasurement(
         window_images=(128,) * count, window_seconds=(128 / rate,) * count, measured_on=measured_on
+    )
+
+
+def parts(compute: float | None, loader: float | None, **given: Any) -> DiagnosisMeasurement:
+    """A diagnosis that found these rates, exactly."""
+    return DiagnosisMeasurement(
+        compute=None if compute is None else windows(compute, measured_on="resident_batch"),
+        loader=None if loader is None else windows(loader, measured_on="loader"),
+        **({"diagnosis_seconds": 1.0} | given),
     )
 
 

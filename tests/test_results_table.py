@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from orchestrator.answer import RunReport, build_report
 from orchestrator.divergence_columns import DIVERGENCE_COLUMNS
+from orchestrator.loop_columns import LOOP_COLUMNS
 from orchestrator.machine_columns import MACHINE_COLUMNS
 from orchestrator.result_columns import NOT_MEASURED_YET
 from orchestrator.results_table import best_yaml, results_table, to_csv, write_results
@@ -123,6 +124,7 @@ def test_the_columns_are_those_of_the_contract_in_their_order_with_further_ones_
         "finished_at",
         *MACHINE_COLUMNS,
         *DIVERGENCE_COLUMNS,
+        *LOOP_COLUMNS,
     ]
 
 
