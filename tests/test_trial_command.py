@@ -33,6 +33,8 @@ def test_its_last_line_is_the_outcome_as_one_json_document(tmp_path: Path) -> No
     assert outcome.placement.cpu_threads == 1
     assert lines[1].startswith("epoch 1 of 2, step 6, ")
     assert "completed" in lines
+    assert any(line.endswith(" images/s by compute alone") for line in lines)
+    assert any(line.endswith(" images/s by the loader alone") for line in lines)
 
 
 def test_a_trial_that_does_not_complete_exits_with_1_and_says_why(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ def _measured(outcome: TrialOutcome) -> Iterator[str]:
         windows = len(outcome.throughput.window_images)
         where = "in training" if outcome.throughput.measured_on == "training" else "after it, on a copy"
         yield f"{1 / per_image:,.0f} images/s (median of {windows} windows {where}) on {outcome.device.device}"
+    yield from _parts_alone(outcome)
     if outcome.precision is not None:
         skipped = outcome.precision.skipped_steps
         left_out = "" if skipped is None else f", {skipped} steps skipped by the GradScaler"
@@ -56,3 +57,15 @@ def _compiled(measured: CompileMeasurement) -> str:
     counts = f"{measured.graphs} graphs, {measured.graph_breaks} graph breaks, {measured.recompilations} recompilations"
     gave_up = "; the compiler gave up on a part, which ran eagerly" if measured.gave_up else ""
     return f"compiled in {measured.compile_seconds:.1f} s (cache {cache}): {counts}{gave_up}"
+
+
+def _parts_alone(outcome: TrialOutcome) -> Iterator[str]:
+    """The other two of the three rates; what limits the first is the report's to say."""
+    diagnosis = outcome.diagnosis
+    if diagnosis is None:
+        return
+    for part, measured in (("compute", diagnosis.compute), ("the loader", diagnosis.loader)):
+        if per_image := seconds_per_image(measured):
+            yield f"{1 / per_image:,.0f} images/s by {part} alone"
+    if diagnosis.host_fraction is not None:
+        yield f"the host needs {diagnosis.host_fraction:.0%} of compute's time to give the steps to the device"
