@@ -56,6 +56,8 @@ class MatchedPair:
     accuracy_noise: float | None
     """Half of the 95 % interval that sampling alone gives a difference of the two; None where it is not known."""
     verdict: Verdict
+    is_hidden: bool = False
+    """Whether both wait for data and differ in compute alone, so that the speed-up says nothing of the knob."""
     scaled_lr: ScaledLrTwin | None = None
 
 
@@ -138,7 +140,10 @@ def _pair(matching: Matching, knob: str, before: Result, after: Result) -> Match
         speedup=speedup,
         accuracy_change=change,
         accuracy_noise=noise,
-        verdict=Verdict.NO_CLEAR_DIFFERENCE if is_hidden else verdict_of(speedup, costs_accuracy=is_loss(change, noise)),
+        verdict=Verdict.NO_CLEAR_DIFFERENCE
+        if is_hidden
+        else verdict_of(speedup, costs_accuracy=is_loss(change, noise)),
+        is_hidden=is_hidden,
         scaled_lr=_scaled_lr_twin(matching, before, after) if knob == "batch_size" else None,
     )
 

@@ -69,6 +69,7 @@ def _effect(matching: Matching, pairs: Sequence[MatchedPair]) -> KnobEffect:
     first = pairs[0]
     speedup = mean_speedup(pairs)
     change, noise = _accuracy_change(matching, pairs)
+    is_hidden = all(pair.is_hidden for pair in pairs)
     return KnobEffect(
         key=first.before.key,
         knob=first.knob,
@@ -80,7 +81,9 @@ def _effect(matching: Matching, pairs: Sequence[MatchedPair]) -> KnobEffect:
         highest=max(pair.speedup.value for pair in pairs),
         accuracy_change=change,
         accuracy_noise=noise,
-        verdict=verdict_of(speedup, costs_accuracy=is_loss(change, noise)),
+        verdict=Verdict.NO_CLEAR_DIFFERENCE
+        if is_hidden
+        else verdict_of(speedup, costs_accuracy=is_loss(change, noise)),
     )
 
 

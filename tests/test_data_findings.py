@@ -58,9 +58,10 @@ def test_a_loop_that_computes_most_of_the_time_has_nothing_to_say() -> None:
 def test_pairs_that_wait_for_data_have_no_winner_and_name_what_compute_alone_does() -> None:
     """B06: the loop moved by a tenth, which is the loader's; compute alone is twice as fast."""
     fp32, bf16 = waiting(1000.0, 8_000.0, 1020.0), waiting(1100.0, 16_000.0, 1080.0, precision="bf16")
-    (pair,) = build_report([fp32, bf16]).pairs
-    assert not pair.speedup.is_tie
-    assert pair.verdict is Verdict.NO_CLEAR_DIFFERENCE
+    report = build_report([fp32, bf16])
+    assert not report.pairs[0].speedup.is_tie
+    assert [pair.verdict for pair in report.pairs] == [Verdict.NO_CLEAR_DIFFERENCE]
+    assert [effect.verdict for effect in report.effects] == [Verdict.NO_CLEAR_DIFFERENCE]
     found = only(FindingKind.DATA_BOUND_PAIR, fp32, bf16)
     assert sentence(found).startswith(
         "Both trials of 1 of 1 pairs of fp32 and bf16 waited for data: that the second trains 1.10× as fast says "
