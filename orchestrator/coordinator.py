@@ -46,6 +46,7 @@ class Coordinator:
         self._best: TrialOutcome | None = None
         for outcome in sorted(known, key=lambda outcome: (outcome.attempts, outcome.segment_end)):
             self._take(outcome)
+        self._planned |= self._repeats_done()
         self._answered_before = self._final_count()
 
     @property
@@ -68,18 +69,17 @@ class Coordinator:
         """Planned trials without a final outcome."""
         return [spec for key, spec in self._planned.items() if not self._is_final(key)]
 
+    def is_done(self) -> bool:
+        """Whether there is nothing to start, now or ever."""
+        return self._strategy.propose(self._state()) is Pause.DONE
+
     def next(self) -> Segment | Pause:
         """The next segment, from now on in flight."""
-        proposal = self._strategy.propose(
-            SweepState(
-                answered=self._answered,
-                in_flight=frozenset(self._in_flight),
-                elapsed_seconds=self.elapsed_seconds,
-                gpu_seconds=self._gpu_seconds,
-            )
-        )
+        proposal = self._strategy.propose(self._state())
         if isinstance(proposal, Segment):
-            self._in_flight[key_of(proposal.spec)] = proposal
+            key = key_of(proposal.spec)
+            self._in_flight[key] = proposal
+            self._planned.setdefault(key, proposal.spec)  # a strategy may plan more than it began with
         return proposal
 
     def started(self, segment: Segment, *, node: str, accelerator_ids: tuple[str, ...], device: DeviceFacts) -> None:
@@ -153,6 +153,20 @@ class Coordinator:
             for key, trial in self._running.items()
             if now - trial.started_seconds > timeout_seconds
         ]
+
+    def _state(self) -> SweepState:
+        return SweepState(
+            answered=self._answered,
+            in_flight=frozenset(self._in_flight),
+            elapsed_seconds=self.elapsed_seconds,
+            gpu_seconds=self._gpu_seconds,
+        )
+
+    def _repeats_done(self) -> dict[TrialKey, TrialSpec]:
+        """Repeats of planned configurations that an earlier run of the sweep added, and that ended for good."""
+        ids = {key.trial_id for key in self._planned}
+        extra = [key for key in self._answered if key.trial_id in ids and key not in self._planned]
+        return {key: self._answered[key].spec for key in extra if self._is_final(key)}
 
     def _end(self, segment: Segment, outcome: TrialOutcome) -> None:
         key = key_of(segment.spec)

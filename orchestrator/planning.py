@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from orchestrator.auto_repeats import ExtraBudget
 from orchestrator.baseline_choice import AUTO, BaselineChoice, read_baseline
 from orchestrator.ledger import SPACE, Ledger
-from orchestrator.rounds import rounds
+from orchestrator.rounds import AUTO_REPEATS, Repeats, rounds
 from orchestrator.search_space import SearchSpace, load_space, parse_space
 from orchestrator.space_files import DEFAULT_SPACE
 from orchestrator.twin_plan import AddedTrials, added_trials
@@ -31,7 +32,7 @@ class Request:
     seed: int | None = None
     search: str | None = None
     num_samples: int | None = None
-    repeats: int | None = None
+    repeats: Repeats | None = None
     baseline: str | None = None
     storage: str = "runs"
     name: str | None = None
@@ -207,9 +208,8 @@ def _planned(space: SearchSpace, asked: dict[str, Any], *, name: str, ledger: Le
         )
         for replicate, config in rounds(configs + added.configs, asked["repeats"], seed=space.seed)
     )
-    times = f" × {asked['repeats']} repeats" if asked["repeats"] > 1 else ""
     counted = f"{plural(len(configs), 'configuration')}{_added_words(added, choice)}"
-    described = f"{counted}{times}" + (f" ({', '.join(notes)})" if notes else "")
+    described = f"{counted}{_times(asked['repeats'])}" + (f" ({', '.join(notes)})" if notes else "")
     return Plan(
         name=name,
         space=space,
@@ -228,6 +228,12 @@ def _added(space: SearchSpace, configs: tuple[TrainingConfig, ...], choice: Base
         return AddedTrials()
     held = () if space.lr_rule is LrRule.NONE else ("batch_size", "lr")
     return added_trials(configs, choice.baseline, allows=space.allows, protocol=space.protocol, held=held)
+
+
+def _times(repeats: Repeats) -> str:
+    if repeats == AUTO_REPEATS:
+        return f" × 1 run, and {ExtraBudget()}"
+    return f" × {repeats} repeats" if repeats != 1 else ""
 
 
 def _added_words(added: AddedTrials, choice: BaselineChoice) -> str:

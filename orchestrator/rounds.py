@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 Repeats = int | Literal["auto"]
 """Runs of each configuration; `auto`: one, and more where the first place is undecided."""
 
-AUTO: Literal["auto"] = "auto"
+AUTO_REPEATS: Literal["auto"] = "auto"
 
 Item = TypeVar("Item")
 
@@ -23,7 +23,7 @@ def rounds(items: Sequence[Item], repeats: Repeats, *, seed: int) -> list[tuple[
     """
     if repeats == 1:
         return [(0, item) for item in items]
-    numbers = range(1 if repeats == AUTO else repeats)
+    numbers = range(1 if repeats == AUTO_REPEATS else repeats)
     return [(number, item) for number in numbers for item in _shuffled(items, f"{seed}, round {number}")]
 
 

@@ -13,6 +13,7 @@ import click
 from rich.console import Console
 
 from orchestrator.answer import build_report
+from orchestrator.auto_repeats import AutoRepeats
 from orchestrator.conclusion import conclude
 from orchestrator.coordinator import Coordinator
 from orchestrator.interruption import INTERRUPTED_EXIT_CODE, Interruption, interruptible, run_interruptibly
@@ -22,6 +23,7 @@ from orchestrator.placement import PlacementPlan, plan_placement
 from orchestrator.plan_report import earlier_costs, print_plan
 from orchestrator.planning import Plan, make_plan
 from orchestrator.result_document import result_document
+from orchestrator.rounds import AUTO_REPEATS
 from orchestrator.strategy import BudgetedStrategy, IsolatedStrategy, PlannedStrategy, Strategy
 from orchestrator.sweep_options import Options, options_of, with_parameters
 from orchestrator.terminal_report import render
@@ -152,11 +154,7 @@ def _coordinate(
 
     retries = options.retries
     known = [*plan.known, *_record_unplaceable(plan, placement, ledger)]
-    strategy: Strategy = PlannedStrategy.of(placement.in_order(plan.specs), retries)
-    if options.isolation == "process":
-        strategy = IsolatedStrategy(inner=strategy)
-    budget = options.max_gpu_hours
-    strategy = BudgetedStrategy(inner=strategy, gpu_seconds=budget * 3600 if budget else None)
+    strategy = _strategy(plan, options, placement)
     view = view_for(quiet=options.quiet, console=console)
     coordinator = Coordinator(
         ledger=ledger,
@@ -184,10 +182,26 @@ def _coordinate(
         )
 
     try:
-        ended = not coordinator.not_run() or run_interruptibly(run, interruption, grace_seconds=GRACE_SECONDS)
+        ended = coordinator.is_done() or run_interruptibly(run, interruption, grace_seconds=GRACE_SECONDS)
     finally:
         view.close()
     return coordinator, ended
+
+
+def _strategy(plan: Plan, options: Options, placement: PlacementPlan) -> Strategy:
+    planned = PlannedStrategy.of(placement.in_order(plan.specs), options.retries)
+    strategy: Strategy = planned
+    if plan.asked["repeats"] == AUTO_REPEATS:
+        strategy = AutoRepeats(
+            first=planned,
+            retries=options.retries,
+            rank_by=options.rank_by,
+            accuracy_tolerance=options.accuracy_tolerance,
+        )
+    if options.isolation == "process":
+        strategy = IsolatedStrategy(inner=strategy)
+    budget = options.max_gpu_hours
+    return BudgetedStrategy(inner=strategy, gpu_seconds=budget * 3600 if budget else None)
 
 
 def _record_unplaceable(plan: Plan, placement: PlacementPlan, ledger: Ledger) -> list[TrialOutcome]:

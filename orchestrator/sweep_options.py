@@ -9,6 +9,7 @@ import click
 
 from orchestrator.planning import Request
 from orchestrator.ranking import RankBy
+from orchestrator.rounds import AUTO_REPEATS, Repeats
 from orchestrator.strategy import RetryPolicy
 from trainables.errors import InputError
 
@@ -69,6 +70,14 @@ def options_of(given: dict[str, Any]) -> Options:
     return Options(request=Request(**asked), **given)
 
 
+def _repeats(_context: click.Context, _parameter: click.Parameter, given: str | None) -> Repeats | None:
+    if given is None or given == "auto":
+        return AUTO_REPEATS if given else None
+    if not given.isdecimal() or int(given) < 1:
+        raise click.BadParameter(f"{given!r}: give the runs of each configuration, a whole number from 1, or auto")
+    return int(given)
+
+
 PARAMETERS = (
     click.argument("space", required=False),
     click.option(
@@ -81,8 +90,10 @@ PARAMETERS = (
     click.option("--seed", type=click.IntRange(min=0), help="Seed of the sweep [the space's]."),
     click.option(
         "--repeats",
-        type=click.IntRange(min=1),
-        help="Runs of each configuration; run r uses seed + r and a fresh process [1].",
+        callback=_repeats,
+        metavar="N|auto",
+        help="Runs of each configuration; run r uses seed + r and a fresh process; auto: one, and more where the first "
+        "place is undecided [1].",
     ),
     click.option(
         "--baseline",

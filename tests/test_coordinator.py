@@ -6,9 +6,10 @@ from orchestrator.coordinator import Coordinator
 from orchestrator.ledger import Ledger
 from orchestrator.live import QuietView
 from orchestrator.progress import RunningTrial, SweepProgress, View
-from orchestrator.strategy import Pause, PlannedStrategy, RetryPolicy, Segment
+from orchestrator.strategy import Pause, PlannedStrategy, RetryPolicy, Segment, SweepState, key_of
 from tests.builders import a_spec, an_outcome
 from trainables.outcomes import DeviceFacts, TrialOutcome, TrialStatus
+from trainables.specs import TrialSpec
 
 A, B = a_spec(lr=0.1), a_spec(lr=0.2)
 GPU = DeviceFacts(device="NVIDIA H200")
@@ -144,3 +145,45 @@ def test_an_overdue_trial_is_named(tmp_path: Path) -> None:
     coordinator.started(take(coordinator), node="n1", accelerator_ids=(), device=GPU)
     clock.now = 12.0
     assert coordinator.overdue(5.0) == [first]
+
+
+class TestAStrategyThatPlansMore:
+    """`--repeats auto` adds repeats to the trials that the sweep began with."""
+
+    AGAIN = a_spec(lr=0.1, replicate=1)
+
+    class Adding:
+        def __init__(self, *specs: TrialSpec) -> None:
+            self.specs = specs
+
+        def propose(self, state: SweepState) -> Segment | Pause:
+            left = (spec for spec in self.specs if key_of(spec) not in {*state.answered, *state.in_flight})
+            found = next(left, None)
+            return Segment(spec=found) if found else Pause.DONE
+
+    def begun(self, tmp_path: Path, *specs: TrialSpec, known: tuple[TrialOutcome, ...] = ()) -> Coordinator:
+        ledger = Ledger.create(str(tmp_path), "run")
+        ledger.write_space("")
+        return Coordinator(
+            ledger=ledger,
+            planned=[A],
+            strategy=self.Adding(*specs),
+            retries=RetryPolicy(),
+            known=known,
+            view=QuietView(),
+            clock=Clock(),
+        )
+
+    def test_shows_and_lists_them_from_when_they_are_proposed(self, tmp_path: Path) -> None:
+        coordinator = self.begun(tmp_path, A, self.AGAIN)
+        coordinator.finished(take(coordinator), an_outcome(A))
+        assert (coordinator.progress.planned, coordinator.not_run()) == (1, [])
+        assert not coordinator.is_done()
+        assert take(coordinator).spec == self.AGAIN
+        assert (coordinator.progress.planned, coordinator.not_run()) == (2, [self.AGAIN])
+        assert coordinator.is_done()
+
+    def test_counts_those_of_an_earlier_run_as_done(self, tmp_path: Path) -> None:
+        known = (an_outcome(A), an_outcome(self.AGAIN), an_outcome(B))
+        progress = self.begun(tmp_path, A, known=known).progress
+        assert (progress.planned, progress.answered, progress.answered_before) == (2, 2, 2)

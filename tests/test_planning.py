@@ -44,6 +44,28 @@ def test_a_plan_counts_configurations_and_trials(space: str) -> None:
     assert plan.name.startswith("mine-")
 
 
+def test_repeats_come_in_shuffled_rounds_and_one_run_each_keeps_the_order_of_the_space(space: str) -> None:
+    once, thrice = (make_plan(Request(space=space, repeats=repeats)).specs for repeats in (1, 3))
+    orders = [[spec.config for spec in thrice if spec.replicate == number] for number in range(3)]
+    assert {*orders[0]} == {*orders[1]} == {*orders[2]} == {spec.config for spec in once}
+    assert [spec.config for spec in once] not in (orders[1], orders[2]) or orders[1] != orders[2]
+    assert thrice == make_plan(Request(space=space, repeats=3)).specs
+
+
+def test_automatic_repeats_plan_one_run_each_and_say_what_more_they_may_cost(space: str, tmp_path: Path) -> None:
+    plan, ledger = begun(space, tmp_path, repeats="auto")
+    assert plan.description == (
+        "4 configurations × 1 run, and up to 4 more runs each where the first place is undecided, for at most 50 % of "
+        "the first runs' time"
+    )
+    assert [spec.replicate for spec in plan.specs] == [0] * 4
+    assert plan.asked["repeats"] == "auto"
+    again = make_plan(Request(resume=ledger.storage.location))
+    assert (again.specs, again.asked["repeats"]) == (plan.specs, "auto")
+    with pytest.raises(InputError, match="--repeats was auto, now 2"):
+        make_plan(Request(resume=ledger.storage.location, repeats=2))
+
+
 def test_a_random_search_draws_as_many_as_asked_and_the_same_again(space: str) -> None:
     request = Request(
         space=space, search="random", num_samples=5, overrides=["knobs.lr={loguniform: [1e-4, 1e-1]}"], seed=7

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.placement import Node, plan_placement
-from orchestrator.rounds import AUTO, rounds
+from orchestrator.rounds import AUTO_REPEATS, rounds
 from tests.builders import a_spec
 
 
@@ -36,7 +36,7 @@ def test_another_round_and_another_seed_are_another_order() -> None:
 
 
 def test_automatic_repeats_begin_with_the_first_round_of_any_other_number() -> None:
-    assert rounds("abcdef", AUTO, seed=3) == rounds("abcdef", 2, seed=3)[:6]
+    assert rounds("abcdef", AUTO_REPEATS, seed=3) == rounds("abcdef", 2, seed=3)[:6]
 
 
 def test_no_place_in_a_round_is_anybodys() -> None:
