@@ -1,5 +1,7 @@
 """Trials on a GPU: everything here is skipped where there is none."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -9,6 +11,7 @@ from trainables.batch_placement import BatchPlacement
 from trainables.capability import find_capability, unsupported_reason
 from trainables.image_sources import TensorImages
 from trainables.loading import TrainingBatches
+from trainables.measurements import DivergenceCause
 from trainables.outcomes import TrialStatus
 from trainables.precision import Switches, restored_switches
 from trainables.specs import CompileMode, MeasurementProtocol, Precision
@@ -51,6 +54,19 @@ def test_memory_is_free_again_after_any_end(model: str) -> None:
     run_trial(toy_spec("mlp"), environment=GPU)  # cuBLAS keeps a workspace from its first use on
     before = torch.cuda.memory_allocated()
     run_trial(toy_spec(model, batch_size=64), environment=GPU)
+    assert torch.cuda.memory_allocated() == before
+
+
+@pytest.mark.parametrize("mode", [CompileMode.OFF, pytest.param(CompileMode.REDUCE_OVERHEAD, marks=pytest.mark.slow)])
+def test_an_overflow_of_fp16_is_found_again_on_the_gpu_and_leaves_no_memory(mode: CompileMode) -> None:
+    run_trial(toy_spec("mlp"), environment=GPU)
+    before = torch.cuda.memory_allocated()
+    spec = toy_spec(precision=Precision.FP16, compile=mode)
+    spec = replace(spec, model="tests.diverging_entries:amplified", model_args={"step": 9})
+    outcome = run_trial(spec, environment=GPU)
+    assert outcome.divergence is not None, outcome.notes
+    assert (outcome.divergence.cause, outcome.divergence.first_nonfinite_step) == (DivergenceCause.PRECISION, 9)
+    assert outcome.divergence.first_nonfinite_module == "middle.2"
     assert torch.cuda.memory_allocated() == before
 
 
