@@ -34,7 +34,9 @@ def change_words(effect: KnobEffect) -> str:
 
 
 def verdict_words(effect: KnobEffect) -> str:
-    return effect.verdict.value.replace("_", " ")
+    """`faster`, or `faster, 3 pairs data-bound`."""
+    words = effect.verdict.value.replace("_", " ")
+    return f"{words}, {plural(effect.data_bound, 'pair')} data-bound" if effect.data_bound else words
 
 
 def change_with_noise(change: float | None, noise: float | None) -> str:

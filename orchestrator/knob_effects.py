@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from orchestrator.accuracy_statistics import difference_noise
+from orchestrator.bottleneck import Bottleneck
 from orchestrator.comparison import MatchedPair, Verdict, is_loss, verdict_of
 from orchestrator.knob_order import value_order
 from orchestrator.matching import Matching
@@ -29,6 +30,8 @@ class KnobEffect:
     lowest: float
     """The smallest speed-up of a single pair."""
     highest: float
+    data_bound: int
+    """Pairs of which both trials wait for data."""
     accuracy_change: float | None
     """Mean over the pairs, each of one seed; of batch_size, over the pairs whose fair comparison was run: the trial
     with the scaled lr against the first of the pair.
@@ -79,6 +82,7 @@ def _effect(matching: Matching, pairs: Sequence[MatchedPair]) -> KnobEffect:
         speedup=speedup,
         lowest=min(pair.speedup.value for pair in pairs),
         highest=max(pair.speedup.value for pair in pairs),
+        data_bound=sum(pair.before.loop.bottleneck is pair.after.loop.bottleneck is Bottleneck.DATA for pair in pairs),
         accuracy_change=change,
         accuracy_noise=noise,
         verdict=Verdict.NO_CLEAR_DIFFERENCE

@@ -107,6 +107,7 @@ def _effect(effect: KnobEffect) -> dict[str, Any]:
         "before": effect.before_value,
         "after": effect.after_value,
         "pairs": len(effect.pairs),
+        "data_bound_pairs": effect.data_bound,
         "speedup": _ratio(effect.speedup),
         "lowest_speedup": effect.lowest,
         "highest_speedup": effect.highest,

@@ -14,7 +14,7 @@ from orchestrator.answer import build_report
 from orchestrator.comparison import Verdict
 from orchestrator.effect_words import COMPILED_NOISE, effect_line, effect_notes
 from orchestrator.knob_effects import KnobEffect, from_plainest
-from tests.built_outcomes import completed, config, spec
+from tests.built_outcomes import completed, config, parts, spec
 from trainables.outcomes import DeviceFacts, TrialOutcome
 
 
@@ -90,6 +90,19 @@ def test_a_larger_batch_is_compared_in_accuracy_where_its_lr_was_scaled_alone() 
     fair = completed(spec(config(batch_size=256, lr=4e-3)), accuracy=0.96)
     assert the_effect("batch_size", small, large).accuracy_change is None
     assert the_effect("batch_size", small, large, fair).accuracy_change == pytest.approx(-0.01)
+
+
+def test_an_effect_says_how_many_of_its_pairs_wait_for_data() -> None:
+    waiting, computing = parts(20_000.0, 1_000.0), parts(1_000.0, 20_000.0)
+    pairs = [
+        *(replace(one, diagnosis=waiting) for one in compile_pair(1.0, num_workers=1)),
+        *(replace(one, diagnosis=computing) for one in compile_pair(1.0, num_workers=2)),
+    ]
+    effect = the_effect("num_workers", pairs[0], replace(pairs[2], diagnosis=waiting))
+    assert (effect.data_bound, len(effect.pairs)) == (1, 1)
+    (both,) = (effect for effect in effects_of(pairs) if effect.knob == "compile")
+    assert (both.data_bound, len(both.pairs)) == (1, 2)
+    assert "no clear difference, 1 pair data-bound; accuracy" in effect_line(both)
 
 
 def test_knobs_come_in_their_order_and_values_from_the_plain_one() -> None:
