@@ -124,6 +124,27 @@ def steps_without_waiting(folder: Path, watch: Stopwatch) -> Iterator[Check]:
     yield Check(name="no step waits for the GPU", fault=fault_of(finished), detail=finished.last_line[:300])
 
 
+def known_delays(folder: Path, watch: Stopwatch) -> Iterator[Check]:
+    """The instrument tested on the GPU: a known delay in loader, step, evaluation and compiler."""
+    command = ["-m", "orchestrator.doctor", "--self-test", "--json", "--storage", str(folder)]
+    finished = run(command, min(75, watch.left))
+    (folder / "self_test.log").write_text(finished.output)
+    document = next(filter(None, map(json_of, reversed(finished.output.splitlines()))), None)
+    tested = document["self_test"] if document else None
+    if not tested:
+        yield Check(name="known delays", fault=fault_of(finished) or "no self-test in its output")
+        return
+    yield from (delay_check(check) for check in tested)
+
+
+def delay_check(check: dict[str, Any]) -> Check:
+    """What cannot be tested counts as a fault here: on a GPU all of it can."""
+    found = f"{check['measured']} where {check['expected']} is true"
+    error = "" if check["error"] is None else f", {100 * check['error']:+.1f} %"
+    fault = None if check["passed"] else f"not tested: {check['fault']}" if check["passed"] is None else "wrong"
+    return Check(name=f"{check['injected']}: {check['column']}", fault=fault, detail=found + error)
+
+
 def trial_plan() -> Iterator[tuple[str, str]]:
     """Label and YAML, the ones that matter most first."""
     digits = {"model": "fashion_cnn", "dataset": "digits28", "dataset_args": "{}", "batch_size": 1024, "num_workers": 0}
@@ -222,7 +243,12 @@ def agreement(outcomes: dict[str, dict[str, Any]]) -> Iterator[Check]:
     yield Check(name="accuracies agree", fault=fault, detail=f"{len(known)} trials within {spread:.4f}")
 
 
-PARTS: tuple[Callable[[Path, Stopwatch], Iterator[Check]], ...] = (gpu_tests, steps_without_waiting, trials)
+PARTS: tuple[Callable[[Path, Stopwatch], Iterator[Check]], ...] = (
+    gpu_tests,
+    steps_without_waiting,
+    known_delays,
+    trials,
+)
 
 
 def report(facts: dict[str, Any], checks: list[Check], seconds: float) -> str:

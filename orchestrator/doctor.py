@@ -2,8 +2,9 @@
 
 import json
 import logging
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from socket import gethostname
 from typing import Any
@@ -16,6 +17,9 @@ from orchestrator.node_asking import NodeAnswer, ask_this_machine
 from orchestrator.node_problems import problems_of, storage_problems
 from orchestrator.node_words import node_lines, problem_lines
 from orchestrator.problems import Problem
+from orchestrator.self_test import ThisProcess, self_test
+from orchestrator.self_test_checks import Check
+from orchestrator.self_test_words import check_mapping, summary_lines, table_lines
 from orchestrator.wording import plain_signs
 from trainables.errors import InputError
 from trainables.node_facts import node_facts_to_mapping
@@ -28,12 +32,18 @@ PROBLEM_EXIT_CODE = 1
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option("--address", metavar="A", help="Every node of the Ray cluster at this address. Default: this machine.")
 @click.option("--storage", default="runs", show_default=True, help="Where runs are to be stored: a folder or a URI.")
+@click.option(
+    "--self-test",
+    "with_self_test",
+    is_flag=True,
+    help="Train with known delays on this machine, and show that each is measured where it belongs (half a minute).",
+)
 @click.option("--json", "as_json", is_flag=True, help="The last line of the output is one JSON document.")
-def main(address: str | None, storage: str, as_json: bool) -> None:
+def main(address: str | None, storage: str, with_self_test: bool, as_json: bool) -> None:
     """Say what this machine can run: GPUs, precisions, cores, memory, storage, versions.
 
     Every problem comes with its remedy. Exit code 0: nothing stops a sweep (having no GPU does not); 1: something
-    does; 2: wrong input.
+    does, or a self-test failed; 2: wrong input.
     """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     console = Console()
@@ -44,10 +54,12 @@ def main(address: str | None, storage: str, as_json: bool) -> None:
             click.echo(f"error: {message}", err=True)
         sys.exit(WRONG_INPUT_EXIT_CODE)
     _show([line for answer in answers for line in node_lines(answer)], console)
-    _show(list(problem_lines(problems)), console)
-    code = PROBLEM_EXIT_CODE if any(problem.stops for problem in problems) else 0
+    _show(problem_lines(problems), console)
+    checks = _self_tested(console) if with_self_test else None
+    failed = any(not check.passed and not check.skipped for check in checks or ())
+    code = PROBLEM_EXIT_CODE if failed or any(problem.stops for problem in problems) else 0
     if as_json:
-        click.echo(json.dumps(_document(answers, problems) | {"exit_code": code}, allow_nan=False))
+        click.echo(json.dumps(_document(answers, problems, checks) | {"exit_code": code}, allow_nan=False))
     sys.exit(code)
 
 
@@ -64,12 +76,27 @@ def _examined(address: str | None, storage: str) -> tuple[list[NodeAnswer], list
     return answers, own + problems_of(answers)
 
 
-def _show(lines: Sequence[str], console: Console) -> None:
+def _self_tested(console: Console) -> list[Check]:
+    checks: list[Check] = []
+    _show(table_lines(_kept(self_test(ThisProcess()), checks)), console)
+    _show(summary_lines(checks, load=os.getloadavg()[0], cpus=os.cpu_count() or 1), console)
+    return checks
+
+
+def _kept(checks: Iterator[Check], kept: list[Check]) -> Iterator[Check]:
+    for check in checks:
+        kept.append(check)
+        yield check
+
+
+def _show(lines: Iterable[str], console: Console) -> None:
     for line in lines:
         console.print(Text(line if console.is_terminal else plain_signs(line)), soft_wrap=True)
 
 
-def _document(answers: Sequence[NodeAnswer], problems: Sequence[Problem]) -> dict[str, Any]:
+def _document(
+    answers: Sequence[NodeAnswer], problems: Sequence[Problem], checks: Sequence[Check] | None
+) -> dict[str, Any]:
     nodes = [
         {
             "node": answer.node,
@@ -89,7 +116,8 @@ def _document(answers: Sequence[NodeAnswer], problems: Sequence[Problem]) -> dic
         }
         for problem in problems
     ]
-    return {"nodes": nodes, "problems": found}
+    tested = None if checks is None else [check_mapping(check) for check in checks]
+    return {"nodes": nodes, "problems": found, "self_test": tested}
 
 
 if __name__ == "__main__":

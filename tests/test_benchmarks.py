@@ -146,6 +146,18 @@ def test_precisions_that_disagree_are_found(benchmark: Any) -> None:
     assert [check.fault for check in agreement(far)] == ["they differ by 0.0850, more than 0.01"]
 
 
+@pytest.mark.parametrize(
+    ("passed", "error", "fault"), [(True, 0.01, None), (False, 0.5, "wrong"), (None, None, "not tested: no g++")]
+)
+def test_the_gpu_check_says_of_each_known_delay_whether_it_was_found(
+    benchmark: Any, passed: bool | None, error: float | None, fault: str | None
+) -> None:
+    tested = {"injected": "model: 100 ms", "column": "images_per_second", "measured": 79.2, "expected": 80.0}
+    check = benchmark("gpu_check").delay_check(tested | {"passed": passed, "error": error, "fault": "no g++"})
+    assert (check.name, check.fault) == ("model: 100 ms: images_per_second", fault)
+    assert check.detail.startswith("79.2 where 80.0 is true")
+
+
 def test_a_part_that_hangs_or_fails_is_told_from_one_that_passes(benchmark: Any) -> None:
     module = benchmark("gpu_check")
     assert module.fault_of(module.run(["-c", "print('good')"], 60)) is None
