@@ -47,7 +47,7 @@ def run_on_ray(
             "bundles": request.bundles,
             "cpu_threads": request.threads,
             "cold_compile": cold_compile,
-            "process": f"{spec.label}-attempt{segment.attempt}" if segment.fresh_process else None,
+            "process": _own_process(segment) if segment.fresh_process else None,
             "sweep": sweep_name,
             "driver": {"node": socket.gethostname(), "pid": os.getpid()},
             "checkpoints": ledger.storage.folder(checkpoint_folder(spec)).location,
@@ -152,6 +152,12 @@ class _StopWhen(tune.Stopper):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_StopWhen, (bool,))  # pickled for a restoration that never comes
+
+
+def _own_process(segment: Segment) -> str:
+    """A name that no other segment has: labels leave out what the trials of a sweep usually share."""
+    spec = segment.spec
+    return f"{spec.label[:80]}-{spec.trial_id}-r{spec.replicate}-attempt{segment.attempt}"
 
 
 def _readable_name(trial: Trial) -> str:

@@ -138,6 +138,7 @@ _REST: Mapping[str, pa.DataType] = {
     "independent_validation_images": INTEGER,
     "notes": TEXTS,
     "finished_at": TEXT,
+    "earlier_trials": INTEGER,
     **MACHINE_COLUMNS,
     **DIVERGENCE_COLUMNS,
     **LOOP_COLUMNS,
@@ -260,4 +261,5 @@ def _machine(result: Result) -> dict[str, Any]:
         "measurement_version": result.outcome.measurement_version,
         "notes": list(result.outcome.notes) or None,
         "finished_at": result.outcome.finished_at,
+        "earlier_trials": placement.earlier_trials,
     }

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 
+from orchestrator.cluster import ray_cluster
 from tests.builders import a_spec, an_outcome
 from trainables.measurements import CompileMeasurement, LearningCurve, PrecisionMeasurement
 from trainables.outcomes import DeviceFacts, TrialOutcome, TrialStatus, outcome_to_mapping
@@ -176,3 +177,54 @@ def test_without_a_gpu_the_gpu_check_says_so(tmp_path: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stdout) == (2, "gpu_check: no GPU here\n")
+
+
+def rated(reused: float, fresh: float, again: float, *, weights: str = "w", served: int = 1) -> dict[str, Any]:
+    """A round of reuse_against_fresh: three rates, the reused trial's weights, and what its process had served."""
+    alike = {"accuracy": 0.9, "foreign_cpus": None}
+    return {
+        "reused": {"images_per_second": reused, "weights": weights, "earlier_trials": served} | alike,
+        "fresh": {"images_per_second": fresh, "weights": "w", "earlier_trials": 0} | alike,
+        "fresh again": {"images_per_second": again, "weights": "w", "earlier_trials": 0} | alike,
+    }
+
+
+def test_a_reused_process_is_set_against_a_fresh_one_round_by_round(benchmark: Any) -> None:
+    module = benchmark("reuse_against_fresh")
+    found = module.summary([rated(990, 1000, 1010), rated(1010, 1000, 990), rated(2000, 2000, 2000)])
+    assert found["reuse"]["value"] == pytest.approx(1.0, abs=1e-4)
+    assert found["reuse"]["half"] == pytest.approx(4.303 * 0.01 / 3**0.5, rel=1e-3)  # Student's t with 2 df
+    assert found["control"] == pytest.approx(found["reuse"], rel=1e-9)
+    assert not module.is_met(found)  # ±2.5 %
+    assert module.is_met(module.summary([rated(999, 1000, 1000), rated(1001, 1000, 1000)] * 4))
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        [rated(1000, 1000, 1000, weights="others")] * 3,
+        [rated(1000, 1000, 1000, served=0)] * 3,
+        [rated(1100, 1000, 1000), rated(1101, 1000, 1000), rated(1102, 1000, 1000)],
+        [rated(500, 1000, 1000), rated(2000, 1000, 1000)],
+    ],
+    ids=["other weights", "not reused", "faster", "too wide"],
+)
+def test_a_reused_process_that_moves_a_number_misses_the_target(benchmark: Any, fault: list[dict[str, Any]]) -> None:
+    module = benchmark("reuse_against_fresh")
+    assert not module.is_met(module.summary(fault))
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+@pytest.mark.timeout(900)  # nine processes import torch, one after another
+def test_a_trial_is_the_same_to_the_bit_in_a_reused_and_in_a_fresh_process(benchmark: Any, tmp_path: Path) -> None:
+    """After a compiled trial, one in fp16, and one with other threads, layout and loader workers."""
+    module = benchmark("reuse_against_fresh")
+    with ray_cluster(None, sweep_name="reuse", num_cpus=2, num_gpus=0) as cluster:
+        rounds = module.sweep(
+            str(tmp_path), module.MeasurementProtocol(epochs=2, windows=1), rounds=3, nodes=cluster.nodes
+        )
+    assert [entry["predecessor"] for entry in rounds] == list(module.PREDECESSORS)
+    found = module.summary(rounds)
+    assert found["placed_as_asked"]
+    assert found["same_weights"]

@@ -124,7 +124,8 @@ def test_a_replicate_gets_a_process_of_its_own(tmp_path: Path, cluster: Cluster)
 
 
 def test_isolation_gives_every_trial_a_process_of_its_own(tmp_path: Path, cluster: Cluster) -> None:
-    specs = [does("completed", lr=0.1 * i) for i in range(1, 4)]
+    specs = [does("completed", lr=0.1, number=i) for i in range(3)]
+    assert len({spec.label for spec in specs}) == 1
     outcomes, _ = swept(
         tmp_path, cluster, specs, most_at_once=1, around=lambda strategy: IsolatedStrategy(inner=strategy)
     )

@@ -122,6 +122,7 @@ def test_the_columns_are_those_of_the_contract_in_their_order_with_further_ones_
         "independent_validation_images",
         "notes",
         "finished_at",
+        "earlier_trials",
         *MACHINE_COLUMNS,
         *DIVERGENCE_COLUMNS,
         *LOOP_COLUMNS,

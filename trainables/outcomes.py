@@ -59,6 +59,8 @@ class Placement:
     """Most other trials of this sweep that ran on the node at the same time."""
     cpu_threads: int | None = None
     """Compute threads of the training process."""
+    earlier_trials: int | None = None
+    """Trials that its process had served before it; 0 in a fresh one, None outside of a sweep."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

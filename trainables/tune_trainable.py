@@ -40,7 +40,11 @@ class TrialTrainable(tune.Trainable):
         name = {"name": config["process"]} if config["process"] else {}
         return tune.PlacementGroupFactory(config["bundles"], strategy="STRICT_PACK", **name)
 
+    _served = 0
+    """Trials, this one included."""
+
     def setup(self, config: dict[str, Any]) -> None:
+        self._served += 1
         self._asked = config
         self._trial: Trial | None = None
         self._announced = False
@@ -71,7 +75,11 @@ class TrialTrainable(tune.Trainable):
         self._trial = None
         if update.status not in REUSABLE_AFTER:
             self._ended_badly = update.status.value
-        update = dataclasses.replace(update, notes=(*update.notes, *self._placement_notes(update)))
+        update = dataclasses.replace(
+            update,
+            placement=dataclasses.replace(update.placement, earlier_trials=self._served - 1),
+            notes=(*update.notes, *self._placement_notes(update)),
+        )
         return {"outcome": outcome_to_mapping(update), "done": self._ended_badly is None}
 
     def cleanup(self) -> None:
