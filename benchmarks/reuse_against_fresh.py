@@ -74,14 +74,19 @@ def spec(config: TrainingConfig, name: str, protocol: MeasurementProtocol, **dat
     )
 
 
+def predecessor(kind: str, name: str) -> Segment:
+    return Segment(spec=spec(PREDECESSORS[kind], name, SHORT, train_limit=512))
+
+
+def target(name: str, protocol: MeasurementProtocol, *, fresh: bool) -> Segment:
+    return Segment(spec=spec(TARGET, name, protocol), fresh_process=fresh)
+
+
 def segments_of(number: int, protocol: MeasurementProtocol, order: random.Random) -> list[Segment]:
     """Of one round. A fresh process ends the reused one, so the predecessor always comes right before."""
-    name = list(PREDECESSORS)[number % len(PREDECESSORS)]
-    before = Segment(spec=spec(PREDECESSORS[name], f"{number} before", SHORT, train_limit=512))
-    measured = [
-        Segment(spec=spec(TARGET, f"{number} {kind}", protocol), fresh_process=kind != "reused") for kind in KINDS
-    ]
-    blocks = [[before, measured[0]], [measured[1]], [measured[2]]]
+    before = predecessor(list(PREDECESSORS)[number % len(PREDECESSORS)], f"{number} before")
+    reused, *fresh = (target(f"{number} {kind}", protocol, fresh=kind != "reused") for kind in KINDS)
+    blocks = [[before, reused], *([segment] for segment in fresh)]
     order.shuffle(blocks)
     return [segment for block in blocks for segment in block]
 
@@ -94,10 +99,8 @@ def placement_on(nodes: Sequence[Node]) -> PlacementPlan:
     return replace(plan, requests={0: alone, 1: replace(alone, threads=alone.threads + 1)})
 
 
-def sweep(folder: str, protocol: MeasurementProtocol, *, rounds: int, nodes: Sequence[Node]) -> list[dict[str, Any]]:
-    """On the Ray that runs. For each round and kind: the rate, the weights' hash, and what its process had served."""
-    order = random.Random(0)  # noqa: S311 - an order is no secret
-    segments = [segment for number in range(rounds) for segment in segments_of(number, protocol, order)]
+def run(folder: str, segments: Sequence[Segment], nodes: Sequence[Node]) -> dict[str, dict[str, Any]]:
+    """On the Ray that runs. By its name, of each trial of `TARGET`: its rate, its weights' hash, and its process."""
     ledger = Ledger.create(folder, "reuse")
     retries = RetryPolicy(lost_retries=0, failed_retries=0)
     coordinator = Coordinator(
@@ -117,12 +120,15 @@ def sweep(folder: str, protocol: MeasurementProtocol, *, rounds: int, nodes: Seq
         trial_timeout_seconds=None,
         should_stop=lambda: False,
     )
-    outcomes = {outcome.spec.code_fingerprint: outcome for outcome in ledger.outcomes()}
-    return [
-        {kind: measured(outcomes[f"{number} {kind}"], ledger) for kind in KINDS}
-        | {"predecessor": list(PREDECESSORS)[number % len(PREDECESSORS)]}
-        for number in range(rounds)
-    ]
+    outcomes = [outcome for outcome in ledger.outcomes() if outcome.spec.config == TARGET]
+    return {str(outcome.spec.code_fingerprint): measured(outcome, ledger) for outcome in outcomes}
+
+
+def sweep(folder: str, protocol: MeasurementProtocol, *, rounds: int, nodes: Sequence[Node]) -> list[dict[str, Any]]:
+    """What `run` tells, by round and kind."""
+    order = random.Random(0)  # noqa: S311 - an order is no secret
+    found = run(folder, [each for number in range(rounds) for each in segments_of(number, protocol, order)], nodes)
+    return [{kind: found[f"{number} {kind}"] for kind in KINDS} for number in range(rounds)]
 
 
 def measured(outcome: TrialOutcome, ledger: Ledger) -> dict[str, Any]:

@@ -216,15 +216,14 @@ def test_a_reused_process_that_moves_a_number_misses_the_target(benchmark: Any, 
 
 @pytest.mark.ray
 @pytest.mark.slow
-@pytest.mark.timeout(900)  # nine processes import torch, one after another
 def test_a_trial_is_the_same_to_the_bit_in_a_reused_and_in_a_fresh_process(benchmark: Any, tmp_path: Path) -> None:
     """After a compiled trial, one in fp16, and one with other threads, layout and loader workers."""
     module = benchmark("reuse_against_fresh")
+    protocol = module.MeasurementProtocol(epochs=2, windows=1)
+    before = [module.predecessor(kind, kind) for kind in module.PREDECESSORS]
+    targets = [module.target("reused", protocol, fresh=False), module.target("fresh", protocol, fresh=True)]
     with ray_cluster(None, sweep_name="reuse", num_cpus=2, num_gpus=0) as cluster:
-        rounds = module.sweep(
-            str(tmp_path), module.MeasurementProtocol(epochs=2, windows=1), rounds=3, nodes=cluster.nodes
-        )
-    assert [entry["predecessor"] for entry in rounds] == list(module.PREDECESSORS)
-    found = module.summary(rounds)
-    assert found["placed_as_asked"]
-    assert found["same_weights"]
+        found = module.run(str(tmp_path), [*before, *targets], cluster.nodes)
+    assert [found[name]["earlier_trials"] for name in ("reused", "fresh")] == [3, 0]
+    assert found["reused"]["weights"] == found["fresh"]["weights"]
+    assert found["reused"]["accuracy"] == found["fresh"]["accuracy"]
