@@ -71,13 +71,13 @@ class KnownOutcome:
 
     @property
     def loaded(self) -> list[Delay]:
-        """The images of the training itself, and the one that is drawn before it to see what images are like."""
-        return of_work(self.data, DelayedWork.LOADED)[: images_of(self.trained) + 1]
+        """The batches of the training itself, and the image that is drawn before it to see what images are like."""
+        return of_work(self.data, DelayedWork.LOADED)[: 1 + len(self.trained)]
 
     @property
     def loaded_alone(self) -> list[Delay]:
-        """The images of the loader alone, after the training."""
-        return of_work(self.data, DelayedWork.LOADED)[images_of(self.trained) + 1 :]
+        """The batches of the loader alone, after the training."""
+        return of_work(self.data, DelayedWork.LOADED)[1 + len(self.trained) :]
 
     @property
     def _training_end(self) -> int:

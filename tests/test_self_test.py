@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from torch.utils.data import DataLoader
 
 from orchestrator import doctor
 from orchestrator.self_test import ThisProcess, self_test
@@ -20,6 +21,7 @@ from orchestrator.self_test_trials import (
 )
 from orchestrator.self_test_words import check_mapping, summary_lines, table_lines
 from trainables.delay_account import Delay, DelayAccount, DelayedWork, read_delays
+from trainables.known_delays import slow_data, slow_model
 from trainables.measurements import CompileMeasurement, DiagnosisMeasurement, ThroughputMeasurement
 from trainables.outcomes import DeviceFacts, Durations, TrialOutcome, TrialStatus
 from trainables.queued_device import QueueTiming, time_queued_device
@@ -74,9 +76,15 @@ class FakeInstrument:
                 trial_seconds=20.0,
             ),
         )
-        images = 2 * trial.steps_per_epoch * trial.batch_size  # half of them to measure the loader alone
-        made = [Delay(DelayedWork.LOADED, 1, OVERSLEPT * trial.image_seconds)] * (images if trial.image_seconds else 0)
-        return KnownOutcome(trial=trial, outcome=outcome, data=made, model=self._slept(trial))
+        return KnownOutcome(trial=trial, outcome=outcome, data=self._made(trial), model=self._slept(trial))
+
+    def _made(self, trial: KnownTrial) -> list[Delay]:
+        """The first image, the training's batches, and as many for the loader alone."""
+        if not trial.image_seconds:
+            return []
+        batches = [trial.batch_size] * (2 * trial.epochs * trial.steps_per_epoch)
+        seconds = OVERSLEPT * trial.image_seconds
+        return [Delay(DelayedWork.LOADED, images, images * seconds) for images in (1, *batches)]
 
     def _windows(self, trial: KnownTrial, count: int, step_seconds: float, column: str) -> ThroughputMeasurement | None:
         seconds = 2 * step_seconds / self.wrong.get(column, 1.0)
@@ -230,6 +238,25 @@ def test_the_images_of_a_real_training_are_those_that_its_model_took() -> None:
     assert known.outcome.throughput is not None
     assert sum(known.outcome.throughput.window_images) == quick.whole_windows * 2 * quick.batch_size
     assert sum(delay.images for delay in known.trained) == quick.epochs * quick.steps_per_epoch * quick.batch_size
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_slow_data_set_sleeps_for_every_image_in_whichever_process(tmp_path: Any, workers: int) -> None:
+    account = str(tmp_path / "account")
+    train, _ = slow_data(train_images=8, seconds_per_image=1e-6, account=account)
+    batches = list(
+        DataLoader(train, batch_size=4, num_workers=workers, multiprocessing_context="fork" if workers else None)
+    )
+    assert [labels.tolist() for _, labels in batches] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert [(delay.work, delay.images) for delay in read_delays(account)] == [(DelayedWork.LOADED, 4)] * 2
+    assert all(delay.seconds >= 4e-6 for delay in read_delays(account))
+
+
+def test_the_slow_entries_can_be_used_without_an_account() -> None:
+    train, validation = slow_data(train_images=4)
+    image, label = train[3]
+    assert (tuple(image.shape), label, len(validation)) == ((1, 8, 8), 3, 16)
+    assert slow_model()(image[None]).shape == (1, 10)
 
 
 @pytest.mark.slow

@@ -34,10 +34,10 @@ class DelayAccount:
     def __init__(self, path: str) -> None:
         self._file = Path(path).open("ab", buffering=0)  # noqa: SIM115 - open as long as the account: opening takes time
 
-    def sleep(self, work: DelayedWork, images: int, seconds: float) -> None:
-        """Sleeps, and writes down for how long."""
+    def sleep(self, work: DelayedWork, images: int, seconds: float, *, times: int = 1) -> None:
+        """Sleeps so many times, and writes down for how long in all."""
         started = time.perf_counter()
-        if seconds > 0:
+        for _ in range(times if seconds > 0 else 0):
             time.sleep(seconds)
         slept = time.perf_counter() - started
         self._file.write(f"{work.value} {images} {slept!r}\n".encode())

@@ -4,6 +4,7 @@ Usable in any search space, as `trainables.known_delays:slow_data` and `trainabl
 """
 
 import os
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -32,10 +33,14 @@ class SlowImages(Dataset[tuple[Tensor, int]]):
         return self._images
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
+        return self.__getitems__([index])[0]
+
+    def __getitems__(self, indices: Sequence[int]) -> list[tuple[Tensor, int]]:
+        """One sleep after the other, so that between them next to nothing takes time that is not known."""
         if self._seconds:
-            self._account.sleep(DelayedWork.LOADED, 1, self._seconds)
-        label = index % CLASSES
-        return self._patterns[label], label
+            self._account.sleep(DelayedWork.LOADED, len(indices), self._seconds, times=len(indices))
+        labels = [index % CLASSES for index in indices]
+        return [(self._patterns[label], label) for label in labels]
 
 
 def slow_data(
