@@ -9,6 +9,7 @@ from orchestrator.accuracy_statistics import difference_noise
 from orchestrator.baseline_choice import EAGER_FP32, Baseline
 from orchestrator.comparison import MatchedPair, matched_pairs
 from orchestrator.comparison_findings import interaction_findings, pair_findings, ranking_findings
+from orchestrator.compile_payback import Payback, payback
 from orchestrator.data_findings import data_findings
 from orchestrator.findings import Finding, FindingKind
 from orchestrator.knob_effects import KnobEffect, knob_effects
@@ -36,6 +37,8 @@ class Answer:
     rival_speed: Ratio | None
     """The rival over the winner; None where there is none, or a rate is not known."""
     faster: "FasterByChance | None"
+    payback: Payback | None
+    """When compiling the winner has paid for itself; None where it is not compiled, or its eager twin was not run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +116,7 @@ def build_report(
         accuracy_tolerance=accuracy_tolerance,
         results=(*ranked, *(entry.result for entry in not_ranked)),
         rankings=rankings,
-        answers=tuple(_answer(ranking) for ranking in rankings),
+        answers=tuple(_answer(ranking, pairs) for ranking in rankings),
         not_ranked=not_ranked,
         not_run=tuple(not_run),
         pairs=pairs,
@@ -133,7 +136,7 @@ def _by_status(entry: NotRanked) -> tuple[int, tuple[tuple[float, str], ...], tu
     return _STATUS_ORDER[entry.result.outcome.status], knobs_order(entry.result.knobs), entry.result.seed_key
 
 
-def _answer(ranking: Ranking) -> Answer:
+def _answer(ranking: Ranking, pairs: Sequence[MatchedPair]) -> Answer:
     winner, *others = ranking.standings
     rival = others[0] if others else None
     rates = (rival.rate, winner.rate) if rival else (None, None)
@@ -144,6 +147,7 @@ def _answer(ranking: Ranking) -> Answer:
         rival=rival,
         rival_speed=rate_ratio(rates[0], rates[1]) if rates[0] and rates[1] else None,
         faster=_faster_by_chance(winner, others),
+        payback=next((earned for pair in pairs if pair.after in winner.results and (earned := payback(pair))), None),
     )
 
 

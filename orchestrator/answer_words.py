@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from orchestrator.answer import Answer, FasterByChance, RunReport
 from orchestrator.baseline import AgainstBaseline, NoBaseline
 from orchestrator.baseline_choice import EAGER_FP32, Baseline
+from orchestrator.compile_payback import Payback
 from orchestrator.ranking import RankBy, Ranking, Standing
 from orchestrator.results import ComparisonKey
 from orchestrator.statistics import Ratio
@@ -20,6 +21,7 @@ from orchestrator.wording import (
     points,
     rate,
     ratio,
+    seconds,
     signed_points,
 )
 
@@ -34,6 +36,8 @@ def answer_sentences(answer: Answer) -> list[str]:
     sentences = [f"{configuration(winner.config)}: {'; '.join(_merits(winner, answer.ranking))}."]
     if answer.ranking.baseline is not None:
         sentences += _baseline_sentences(winner.baseline, answer.ranking.baseline)
+    if answer.payback is not None:
+        sentences.append(_payback(answer.payback))
     if answer.tied:
         sentences.append(_tied(answer))
     elif winner.baseline.missing is NoBaseline.IS_BASELINE and answer.rival is not None:
@@ -138,6 +142,13 @@ def _baseline_sentences(found: AgainstBaseline, baseline: Baseline) -> Sequence[
         status = found.twins[0].outcome.status.value
         return [f"Its twin in {words} cannot be compared to (it ended as {status}), so no speed-up is given."]
     return []
+
+
+def _payback(earned: Payback) -> str:
+    after = f"{earned.images:,.0f} images"
+    if earned.epochs is not None:
+        after = f"{number(earned.epochs)} epochs ({after})"
+    return f"Compiling it took {seconds(earned.compile_seconds)}, which it has earned back after {after}."
 
 
 def _tied(answer: Answer) -> str:

@@ -13,7 +13,7 @@ from orchestrator.knob_order import value_order
 from orchestrator.matching import Matching, is_comparable
 from orchestrator.results import Result
 from orchestrator.statistics import Ratio, family_widening, rate_ratio
-from trainables.specs import KNOBS, CompileMode
+from trainables.specs import KNOBS
 
 ALL_PAIRS_UP_TO = 4
 """Values of a knob that are all paired with each other; of more, each is paired with the first alone."""
@@ -92,24 +92,6 @@ def accuracy_difference(matching: Matching, before: Result, after: Result) -> tu
     images, seed_sd = before.independent_images, matching.seed_sd[before.key]
     noise = difference_noise(before.accuracy, after.accuracy, images, seed_sd=seed_sd)
     return after.accuracy - before.accuracy, noise
-
-
-def break_even_epochs(pair: MatchedPair) -> float | None:
-    """Epochs after which compiling has paid for itself against the eager twin: its seconds over those saved an epoch.
-
-    None where the pair is not one of eager and compiled, where compiling is not clearly faster (it never pays), or
-    where epochs were not what was trained.
-    """
-    eager = pair.before.outcome
-    compiled = pair.after.outcome.compilation
-    seconds = compiled.compile_seconds if compiled else None
-    is_compile_pair = pair.knob == "compile" and pair.before_value == CompileMode.OFF
-    if not is_compile_pair or seconds is None or pair.verdict not in (Verdict.FASTER, Verdict.COSTS_ACCURACY):
-        return None
-    if eager.spec.protocol.epochs is None or eager.epochs_completed < 1 or eager.durations.train_seconds <= 0:
-        return None
-    epoch_seconds = eager.durations.train_seconds / eager.epochs_completed
-    return seconds / (epoch_seconds * (1 - 1 / pair.speedup.value))
 
 
 def _matched(matching: Matching, place: int) -> Iterator[tuple[Result, Result]]:

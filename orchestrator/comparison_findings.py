@@ -4,33 +4,25 @@ Of a hundred equal pairs some differ beyond a 95 % interval by chance, so a find
 many as were looked at.
 """
 
-import statistics
 from collections.abc import Iterator, Sequence
 
 from orchestrator.accuracy_statistics import difference_noise
-from orchestrator.comparison import MatchedPair, Verdict, break_even_epochs, is_loss
+from orchestrator.comparison import MatchedPair, is_loss
+from orchestrator.compile_findings import compile_pair_findings
 from orchestrator.findings import Finding, FindingKind, finding
+from orchestrator.half_precision_findings import half_precision_findings
 from orchestrator.knob_interactions import Interaction
 from orchestrator.ranking import RankBy, Ranking, Standing
 from orchestrator.statistics import INTERVAL_Z, Ratio
-from trainables.specs import CompileMode, Precision
 
 MOST_INTERACTIONS = 5
 """Findings on them; the others are in the JSON document."""
 
 
 def pair_findings(pairs: Sequence[MatchedPair]) -> Iterator[Finding]:
-    compiled = [pair for pair in pairs if pair.knob == "compile" and pair.before_value == CompileMode.OFF]
     yield from _batch_size_and_lr([pair for pair in pairs if pair.knob == "batch_size"])
-    yield from _slower(FindingKind.COMPILE_SLOWER, compiled)
-    yield from _not_paid_back(compiled)
-    for precision in (Precision.BF16, Precision.FP16):
-        halved = [
-            pair
-            for pair in pairs
-            if pair.knob == "precision" and (pair.before_value, pair.after_value) == (Precision.FP32, precision)
-        ]
-        yield from _slower(FindingKind.HALF_PRECISION_SLOWER, halved)
+    yield from compile_pair_findings(pairs)
+    yield from half_precision_findings(pairs)
 
 
 def interaction_findings(found: Sequence[Interaction]) -> Iterator[Finding]:
@@ -118,40 +110,6 @@ def _batch_size_and_lr(pairs: Sequence[MatchedPair]) -> Iterator[Finding]:
             accuracy_change=worst.accuracy_change or 0.0,
             scaled_lr=twin.result.outcome.spec.config.lr if twin else before.lr * after.batch_size / before.batch_size,
             scaled_accuracy_change=(twin.accuracy_change or 0.0) if twin else "not run",
-        )
-
-
-def _slower(kind: FindingKind, pairs: Sequence[MatchedPair]) -> Iterator[Finding]:
-    slower = [pair for pair in pairs if pair.verdict is Verdict.SLOWER]
-    found = [pair for pair in slower if pair.speedup.excludes_one_among(len(pairs))]
-    if found:
-        yield finding(
-            kind,
-            [pair.after for pair in found],
-            count=len(found),
-            pairs=len(pairs),
-            knob_value=str(found[0].after_value),
-            speedup=statistics.median(pair.speedup.value for pair in found),
-            worst_speedup=min(pair.speedup.value for pair in found),
-        )
-
-
-def _not_paid_back(pairs: Sequence[MatchedPair]) -> Iterator[Finding]:
-    faster = [pair for pair in pairs if pair.speedup.excludes_one_among(len(pairs))]
-    needed = {pair: epochs for pair in faster if (epochs := break_even_epochs(pair)) is not None}
-    found = [pair for pair, epochs in needed.items() if epochs > pair.after.outcome.epochs_completed]
-    if found:
-        typical = sorted(found, key=lambda pair: needed[pair])[len(found) // 2]
-        compiled = typical.after.outcome.compilation
-        yield finding(
-            FindingKind.COMPILE_NOT_PAID_BACK,
-            [pair.after for pair in found],
-            count=len(found),
-            pairs=len(pairs),
-            compile_seconds=(compiled.compile_seconds if compiled else None) or 0.0,
-            speedup=typical.speedup.value,
-            break_even_epochs=needed[typical],
-            epochs=typical.after.outcome.epochs_completed,
         )
 
 

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from orchestrator.compile_finding_words import COMPILE_WORDS
 from orchestrator.data_finding_words import DATA_FORMATS, DATA_REMEDIES, DATA_WORDS
 from orchestrator.divergence_finding_words import divergence_words
 from orchestrator.findings import Finding, FindingKind
+from orchestrator.half_precision_words import half_precision_words
 from orchestrator.machine_finding_words import MACHINE_WORDS
 from orchestrator.wording import number, one_line, percent, plural, points, ratio, seconds, signed_points, some_of
 
@@ -22,9 +24,7 @@ class FindingWords:
 
 
 def finding_words(finding: Finding) -> FindingWords:
-    is_divergence = finding.kind is FindingKind.DIVERGED
-    sentence, advice = divergence_words(finding.evidence) if is_divergence else _WORDS[finding.kind]
-    advice = DATA_REMEDIES.get(str(finding.evidence.get("remedy")), advice)
+    sentence, advice = _templates(finding)
     evidence = {name: _formatted(name, value) for name, value in finding.evidence.items()}
     count = finding.evidence.get("count", 0)
     evidence["trials"] = plural(int(count), "trial")
@@ -35,6 +35,15 @@ def finding_words(finding: Finding) -> FindingWords:
         advice=advice.format_map(evidence),
         trials=some_of(labels, MOST_TRIALS),
     )
+
+
+def _templates(finding: Finding) -> tuple[str, str]:
+    if finding.kind is FindingKind.DIVERGED:
+        return divergence_words(finding.evidence)
+    if finding.kind in (FindingKind.HALF_PRECISION_SLOWER, FindingKind.HALF_PRECISION_NO_GAIN):
+        return half_precision_words(finding.kind, finding.evidence)
+    sentence, advice = _WORDS[finding.kind]
+    return sentence, DATA_REMEDIES.get(str(finding.evidence.get("remedy")), advice)
 
 
 def _formatted(name: str, value: float | int | str) -> str:
@@ -57,6 +66,8 @@ _FORMATS: Mapping[str, Callable[[float], str]] = {
     "worst_speedup": ratio,
     "other_speedup": ratio,
     "contrast": ratio,
+    "batch_speedup": ratio,
+    "host_fraction": percent,
     **dict.fromkeys(
         (f"{name}_{end}" for name in ("speedup", "other_speedup", "contrast") for end in ("low", "high")), number
     ),
@@ -100,21 +111,6 @@ _WORDS: Mapping[FindingKind, tuple[str, str]] = {
         "at {accuracy} over {independent_images} images: which configurations are within it is partly chance.",
         "Validate on more images, or give a larger --accuracy-tolerance.",
     ),
-    FindingKind.COMPILE_SLOWER: (
-        "Compiling made training slower in {count} of {pairs} matched pairs: {speedup} the speed, "
-        "{worst_speedup} at worst.",
-        "Leave compile off for these configurations.",
-    ),
-    FindingKind.COMPILE_NOT_PAID_BACK: (
-        "Compiling did not pay for itself in {count} of {pairs} matched pairs: it took {compile_seconds} and trains "
-        "{speedup} as fast, which earns that back after {break_even_epochs} epochs; {epochs} were trained.",
-        "Leave compile off for a training as short as this one.",
-    ),
-    FindingKind.HALF_PRECISION_SLOWER: (
-        "{knob_value} was slower than fp32 in {count} of {pairs} matched pairs: {speedup} the speed, "
-        "{worst_speedup} at worst.",
-        "Use fp32 on this device, or see whether channels_last changes it.",
-    ),
     FindingKind.KNOB_HELPS_ON_ONE_SIDE: (
         "Changing {knob} from {before} to {after} makes training faster only from {other_knob} {threshold} "
         "{direction}: {speedup} [{speedup_low}–{speedup_high}] there, {other_speedup} "
@@ -141,14 +137,6 @@ _WORDS: Mapping[FindingKind, tuple[str, str]] = {
         "{trials} ran beside other trials on the same node, up to {most}; they may have slowed each other.",
         "Where speed decides, measure again with --max-concurrent 1.",
     ),
-    FindingKind.RECOMPILATIONS: (
-        "{trials} compiled again after the first time, up to {most} times.",
-        "Keep the shapes and types that the model sees fixed; TORCH_LOGS=recompiles shows each cause.",
-    ),
-    FindingKind.GRAPH_BREAKS: (
-        "{trials} had graph breaks, up to {most}, where compiled code falls back to Python; for instance: {reason}.",
-        "Change that line of the model; TORCH_LOGS=graph_breaks shows each.",
-    ),
     FindingKind.SKIPPED_STEPS: (
         "The GradScaler skipped optimizer steps in {trials}, up to {most}.",
         "A few at the start are how it finds its scale; many mean that fp16's range is too small, and bf16's is not.",
@@ -168,6 +156,7 @@ _WORDS: Mapping[FindingKind, tuple[str, str]] = {
         "Let accuracy decide only with several seeds (--repeats) and enough validation images.",
     ),
     FindingKind.NOTE: ("{trials}: {note}", ""),
+    **COMPILE_WORDS,
     **DATA_WORDS,
     **MACHINE_WORDS,
 }

@@ -12,6 +12,8 @@ from typing import Any, get_args, get_type_hints
 
 import pyarrow as pa
 
+from orchestrator.account_columns import ACCOUNT_COLUMNS, account_columns
+from orchestrator.compile_payback import Payback
 from orchestrator.divergence_columns import DIVERGENCE_COLUMNS, divergence_columns
 from orchestrator.loop_columns import LOOP_COLUMNS, loop_columns
 from orchestrator.machine_columns import MACHINE_COLUMNS, machine_columns
@@ -36,7 +38,8 @@ class Row:
     not_ranked_reason: str | None
     rate: RateEstimate | None
     """Of this trial alone."""
-    compile_break_even_epochs: float | None
+    payback: Payback | None
+    """Of compiling, against the eager twin."""
 
 
 @cache
@@ -58,6 +61,7 @@ def result_row(row: Row) -> dict[str, Any]:
         **loop_columns(row.result),
         **_compilation(row),
         **_precision(row.result),
+        **account_columns(row.result.outcome, row.payback),
         **_cost(row.result),
         **_machine(row.result),
         **machine_columns(row.result.outcome.machine),
@@ -139,6 +143,7 @@ _REST: Mapping[str, pa.DataType] = {
     "notes": TEXTS,
     "finished_at": TEXT,
     "earlier_trials": INTEGER,
+    **ACCOUNT_COLUMNS,
     **MACHINE_COLUMNS,
     **DIVERGENCE_COLUMNS,
     **LOOP_COLUMNS,
@@ -221,7 +226,7 @@ def _compilation(row: Row) -> dict[str, Any]:
         "graph_breaks": measured.graph_breaks,
         "graph_break_reasons": list(measured.graph_break_reasons) or None,
         "recompilations": measured.recompilations,
-        "compile_break_even_epochs": row.compile_break_even_epochs,
+        "compile_break_even_epochs": row.payback.epochs if row.payback else None,
     }
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from orchestrator.answer import RunReport
-from orchestrator.comparison import break_even_epochs
+from orchestrator.compile_payback import payback
 from orchestrator.pair_columns import PAIR_SCHEMA, pair_row
 from orchestrator.result_columns import Row, result_row, result_schema
 from orchestrator.statistics import estimate_rate
@@ -31,7 +31,7 @@ def results_table(report: RunReport) -> pa.Table:
         result: standing for ranking in report.rankings for standing in ranking.standings for result in standing.results
     }
     reasons = {entry.result: entry.reason for entry in report.not_ranked}
-    break_even = {pair.after: epochs for pair in report.pairs if (epochs := break_even_epochs(pair)) is not None}
+    paybacks = {pair.after: earned for pair in report.pairs if (earned := payback(pair)) is not None}
     rows = [
         result_row(
             Row(
@@ -39,7 +39,7 @@ def results_table(report: RunReport) -> pa.Table:
                 standing=standings.get(result),
                 not_ranked_reason=reasons.get(result),
                 rate=estimate_rate([result.rate], report.between[result.key]) if result.rate else None,
-                compile_break_even_epochs=break_even.get(result),
+                payback=paybacks.get(result),
             )
         )
         for result in report.results

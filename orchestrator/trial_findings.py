@@ -4,12 +4,12 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator
 
+from orchestrator.compile_findings import compiled_trial_findings
 from orchestrator.divergence_findings import divergence_findings
 from orchestrator.findings import Finding, FindingKind, finding
 from orchestrator.machine_findings import machine_findings
 from orchestrator.matching import Matching
 from orchestrator.results import Result
-from trainables.measurements import CompileMeasurement
 
 FEWEST_WINDOWS_SHARE = 1 / 3
 """Of the windows that the protocol asks for; below it a rate is called too short to measure."""
@@ -23,7 +23,7 @@ def trial_findings(matching: Matching) -> Iterator[Finding]:
     yield from _too_short(valid)
     yield from _neighbours(valid)
     yield from machine_findings(valid)
-    yield from _compilation(valid)
+    yield from compiled_trial_findings(valid)
     yield from _skipped_steps(valid)
     yield from _measured_on_copy(valid)
     yield from _grown_validation_set(valid)
@@ -86,25 +86,6 @@ def _neighbours(results: list[Result]) -> Iterator[Finding]:
     if found:
         most = max(result.outcome.placement.neighbours or 0 for result in found)
         yield finding(FindingKind.NEIGHBOURS, found, count=len(found), most=most)
-
-
-def _compilation(results: list[Result]) -> Iterator[Finding]:
-    compiled = {result: result.outcome.compilation or CompileMeasurement() for result in results}
-    again = [result for result, measured in compiled.items() if (measured.recompilations or 0) > 0]
-    if again:
-        most = max(compiled[result].recompilations or 0 for result in again)
-        yield finding(FindingKind.RECOMPILATIONS, again, count=len(again), most=most)
-    broken = [result for result, measured in compiled.items() if (measured.graph_breaks or 0) > 0]
-    if broken:
-        worst = max(broken, key=lambda result: compiled[result].graph_breaks or 0)
-        reasons = compiled[worst].graph_break_reasons
-        yield finding(
-            FindingKind.GRAPH_BREAKS,
-            broken,
-            count=len(broken),
-            most=compiled[worst].graph_breaks or 0,
-            reason=reasons[0] if reasons else "no reason was recorded",
-        )
 
 
 def _skipped_steps(results: list[Result]) -> Iterator[Finding]:

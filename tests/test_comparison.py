@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.comparison import MatchedPair, Verdict, break_even_epochs, matched_pairs
+from orchestrator.comparison import MatchedPair, Verdict, matched_pairs
 from orchestrator.matching import Matching
 from orchestrator.results import results_of
 from tests.built_outcomes import completed, config, ended, spec
-from trainables.measurements import CompileMeasurement, PrecisionMeasurement
-from trainables.outcomes import DeviceFacts, Durations, TrialOutcome
+from trainables.measurements import PrecisionMeasurement
+from trainables.outcomes import DeviceFacts, TrialOutcome
 from trainables.specs import MeasurementProtocol
 
 
@@ -146,35 +146,3 @@ def test_pairs_do_not_depend_on_the_order_of_the_outcomes(shuffle: random.Random
     before = [(summary(pair), pair.before.trial_id, pair.speedup) for pair in pairs_of(*outcomes)]
     shuffle.shuffle(outcomes)
     assert [(summary(pair), pair.before.trial_id, pair.speedup) for pair in pairs_of(*outcomes)] == before
-
-
-def compiled(rate: float, seconds: float | None = 8.0) -> TrialOutcome:
-    measurement = CompileMeasurement(compile_seconds=seconds)
-    return completed(spec(config(compile="default")), rate=rate, compilation=measurement)
-
-
-def test_compiling_pays_for_itself_after_its_seconds_over_those_saved_an_epoch() -> None:
-    """An eager epoch takes 1.5 s; twice as fast saves 0.75 s of it: 8 / 0.75 epochs."""
-    (pair,) = pairs_of(completed(), compiled(2000.0))
-    assert break_even_epochs(pair) == pytest.approx(8 / 0.75)
-
-
-@pytest.mark.parametrize(
-    ("eager", "other"),
-    [
-        (completed(), compiled(500.0)),
-        (completed(), compiled(1010.0)),
-        (completed(), compiled(2000.0, seconds=None)),
-        (completed(durations=Durations()), compiled(2000.0)),
-        (completed(), completed(spec(config("bf16")), rate=2000.0)),
-        (
-            completed(spec(protocol=MeasurementProtocol(max_steps=100))),
-            completed(spec(config(compile="default"), protocol=MeasurementProtocol(max_steps=100)), rate=2000.0),
-        ),
-    ],
-)
-def test_compiling_that_never_pays_or_was_not_measured_in_epochs_has_no_break_even(
-    eager: TrialOutcome, other: TrialOutcome
-) -> None:
-    (pair,) = pairs_of(eager, other)
-    assert break_even_epochs(pair) is None

@@ -113,7 +113,7 @@ def test_compiling_that_does_not_pay_for_itself_says_when_it_would() -> None:
     finding = only(FindingKind.COMPILE_NOT_PAID_BACK, completed(**QUIET), compiled(1250.0))
     assert sentence(finding) == (
         "Compiling did not pay for itself in 1 of 1 matched pairs: it took 8.0 s and trains 1.25× as fast, which earns "
-        "that back after 26.7 epochs; 20 were trained."
+        "that back after 26.7 epochs (40,000 images); 20 were trained."
     )
     assert kinds(completed(**QUIET), compiled(2000.0)) == []
 
@@ -123,6 +123,13 @@ def test_half_precision_that_is_slower_is_a_finding(precision: str) -> None:
     slow = completed(spec(config(precision)), rate=77.0, **QUIET)
     finding = only(FindingKind.HALF_PRECISION_SLOWER, completed(**QUIET), slow)
     assert sentence(finding).startswith(f"{precision} was slower than fp32 in 1 of 1 matched pairs: 0.08× the speed")
+
+
+def test_half_precision_that_is_no_faster_is_a_finding() -> None:
+    finding = only(FindingKind.HALF_PRECISION_NO_GAIN, completed(**QUIET), completed(spec(config("bf16")), **QUIET))
+    assert sentence(finding).startswith(
+        "bf16 was not clearly faster than fp32 in 1 of 1 matched pairs: 1.00× the speed, [0.94–1.07] in a typical one."
+    )
 
 
 def test_a_slow_pair_among_many_equal_ones_is_chance_and_no_finding() -> None:
@@ -182,6 +189,17 @@ def test_recompilations_and_graph_breaks_are_findings() -> None:
     assert "up to 3, where compiled code falls back to Python; for instance: print() in forward." in sentence(breaks)
     again = only(FindingKind.RECOMPILATIONS, completed(**QUIET), broken)
     assert sentence(again) == "1 trial compiled again after the first time, up to 2 times."
+
+
+def test_a_part_that_ran_eagerly_under_the_compile_label_is_a_finding() -> None:
+    partly = compiled(2000.0, gave_up=True, eager_functions=("forward (model.py:12)", "block (model.py:40)"))
+    finding = only(FindingKind.COMPILE_FELL_BACK, completed(**QUIET), partly)
+    assert sentence(finding) == (
+        "Under the compile label 1 trial ran a part of the model eagerly: 2 of its functions at most, for instance "
+        "forward (model.py:12). In 1 of them the compiler gave up on a function that it had compiled too often."
+    )
+    assert partly.compilation is not None
+    assert only(FindingKind.COMPILE_FELL_BACK, completed(**QUIET), compiled(2000.0, gave_up=True))
 
 
 def test_steps_that_the_scaler_skipped_are_a_finding() -> None:

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from orchestrator.account_columns import ACCOUNT_COLUMNS
 from orchestrator.answer import RunReport, build_report
 from orchestrator.divergence_columns import DIVERGENCE_COLUMNS
 from orchestrator.loop_columns import LOOP_COLUMNS
@@ -123,6 +124,7 @@ def test_the_columns_are_those_of_the_contract_in_their_order_with_further_ones_
         "notes",
         "finished_at",
         "earlier_trials",
+        *ACCOUNT_COLUMNS,
         *MACHINE_COLUMNS,
         *DIVERGENCE_COLUMNS,
         *LOOP_COLUMNS,
@@ -222,10 +224,53 @@ def test_a_nan_that_slipped_through_is_null() -> None:
 def test_the_break_even_of_compiling_is_in_the_compiled_row_alone() -> None:
     outcomes = [completed(), completed(spec(config(compile="default")), rate=2000.0)]
     table = results_table(build_report(outcomes))
-    assert table.select(["compile", "compile_break_even_epochs"]).to_pylist() == [
-        {"compile": "default", "compile_break_even_epochs": pytest.approx(8 / 0.75)},
-        {"compile": "off", "compile_break_even_epochs": None},
+    assert table.select(["compile", "compile_break_even_epochs", "compile_break_even_images"]).to_pylist() == [
+        {
+            "compile": "default",
+            "compile_break_even_epochs": pytest.approx(8 / 0.75),
+            "compile_break_even_images": pytest.approx(16_000),
+        },
+        {"compile": "off", "compile_break_even_epochs": None, "compile_break_even_images": None},
     ]
+
+
+def test_the_accounts_of_compile_and_precision_are_columns() -> None:
+    compilation = CompileMeasurement(
+        graphs=3, recompilations_while_timed=0, gave_up=False, eager_functions=("forward (model.py:1)",)
+    )
+    precision = PrecisionMeasurement(
+        executed_precision="fp16",
+        loss_scale_by_epoch=(65536.0, 32768.0),
+        emulated=True,
+        tensor_cores=False,
+        matmul_precision="highest",
+        convolution_tf32=False,
+    )
+    found = row(completed(spec(config("fp16", compile="default")), compilation=compilation, precision=precision))
+    assert {name: found[name] for name in ACCOUNT_COLUMNS} == {
+        "compile_graphs": 3,
+        "recompilations_while_timed": 0,
+        "compile_gave_up": False,
+        "compile_eager_functions": ["forward (model.py:1)"],
+        "compile_break_even_images": None,
+        "loss_scale_by_epoch": [65536.0, 32768.0],
+        "emulated": True,
+        "tensor_cores": False,
+        "matmul_precision": "highest",
+        "convolution_tf32": False,
+    }
+    bare = row(completed(precision=PrecisionMeasurement(executed_precision="fp32")))
+    assert {bare[name] for name in ACCOUNT_COLUMNS} == {None}
+
+
+def test_a_model_of_which_the_compiler_took_nothing_is_not_ranked_as_compiled() -> None:
+    """B16: never a silent eager run under the compile label."""
+    nothing = CompileMeasurement(compile_seconds=0.1, graphs=0, graph_breaks=1)
+    found = row(completed(spec(config(compile="default")), compilation=nothing))
+    assert found["rank"] is None
+    assert found["not_ranked_reason"] == (
+        "asked for compile default, but the compiler took nothing of it: it ran eagerly"
+    )
 
 
 def test_pandas_reads_back_equal_values_of_one_kind_each(tmp_path: Path) -> None:
