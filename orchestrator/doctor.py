@@ -55,7 +55,7 @@ def main(address: str | None, storage: str, with_self_test: bool, as_json: bool)
         sys.exit(WRONG_INPUT_EXIT_CODE)
     _show([line for answer in answers for line in node_lines(answer)], console)
     _show(problem_lines(problems), console)
-    checks = _self_tested(console) if with_self_test else None
+    checks = _self_tested(console) if with_self_test and _can_train_here(answers, address) else None
     failed = any(not check.passed and not check.skipped for check in checks or ())
     code = PROBLEM_EXIT_CODE if failed or any(problem.stops for problem in problems) else 0
     if as_json:
@@ -74,6 +74,11 @@ def _examined(address: str | None, storage: str) -> tuple[list[NodeAnswer], list
     answers = ask_cluster(address, here)
     own = [replace(problem, node="where this command runs") for problem in storage_problems(here)]
     return answers, own + problems_of(answers)
+
+
+def _can_train_here(answers: Sequence[NodeAnswer], address: str | None) -> bool:
+    """The nodes of a cluster say nothing of the machine that this command runs on."""
+    return address is not None or all(answer.facts and answer.facts.torch for answer in answers)
 
 
 def _self_tested(console: Console) -> list[Check]:

@@ -56,14 +56,12 @@ def _cores(facts: NodeFacts) -> Iterator[Problem]:
     share = facts.cpus // gpus
     each = f"{facts.cpus} CPU cores for {plural(gpus, 'GPU')}"
     if share < 1:
-        what, at_once = f"{each}: not every GPU can train at once", "0 on every GPU"
+        what = f"{each}: not every GPU can train at once"
+        remedy = "a machine with more cores: a trial needs one, and one for each of its loader workers"
     else:
-        what, at_once = f"{each}: with all training at once each has {share}", f"at most {share - 1}"
-    yield Problem(
-        ProblemKind.FEW_CPUS_PER_GPU,
-        what,
-        f"num_workers {at_once} if all GPUs are to be busy, or a machine with more cores",
-    )
+        what = f"{each}: with all training at once each has {share}"
+        remedy = f"num_workers at most {share - 1} if all GPUs are to be busy, or a machine with more cores"
+    yield Problem(ProblemKind.FEW_CPUS_PER_GPU, what, remedy)
 
 
 def _memory(facts: NodeFacts) -> Iterator[Problem]:

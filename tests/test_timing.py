@@ -6,31 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trainables.queued_device import QueuedDevice
 from trainables.specs import MeasurementProtocol
 from trainables.timing import MOST_WINDOWS, DeviceClock, WindowTimer
 
 PROTOCOL = MeasurementProtocol(epochs=1, window_steps=2, window_seconds=1.0)
 
 
-class FakeDevice:
-    """A device that works off its own queue: giving it a step takes the host `host_seconds`, whatever its cost."""
+class FakeDevice(QueuedDevice):
+    """Giving it a step takes the host `host_seconds`, whatever its cost."""
 
     def __init__(self, *, host_seconds: float = 0.0) -> None:
-        self.now = 0.0
-        self.busy_until = 0.0
-        self.waits = 0
-        self.host_seconds = host_seconds
-
-    def submit(self, seconds: float) -> None:
-        self.now += self.host_seconds
-        self.busy_until = max(self.busy_until, self.now) + seconds
-
-    def synchronize(self) -> None:
-        self.waits += 1
-        self.now = max(self.now, self.busy_until)
+        super().__init__(call_seconds=host_seconds)
 
     def clock(self) -> DeviceClock:
-        return DeviceClock(synchronize=self.synchronize, clock=lambda: self.now)
+        return DeviceClock(synchronize=self.synchronize, clock=self.read_clock)
 
 
 class FakeCpu(FakeDevice):
