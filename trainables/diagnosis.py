@@ -153,7 +153,7 @@ class _Diagnosis:
         whole, left = self._budget_seconds, self._budget_seconds - _MARGIN * self._loader_seconds()
         one_window = self._clock.glance() - self._started
         one_window += _MARGIN * self._spec.protocol.window_steps * (self._compute_seconds or 0.0)
-        return max(min(whole / 2, max(left, whole / 4)), min(left, one_window))
+        return max(min(whole / 2, max(left, whole / 6)), min(left, one_window))
 
     def _loader_seconds(self) -> float:
         """What the loader is expected to need for one window."""
