@@ -17,7 +17,7 @@ INTERVAL_Z = 1.959964
 """Standard errors on either side of a 95 % interval."""
 
 DEFAULT_BETWEEN_PROCESS_SD = 0.02
-"""The same trial in another process: 1 to 2 % were seen; 1.5 % would call 14 of 100 equal pairs different at 2 %."""
+"""The same trial in another process: 1 to 2 % were seen; 1.5 % would call 8 of 100 equal pairs different at 2 %."""
 
 PRIOR_DF = 8
 """Repeats that the default is worth, against the run's own, and the degrees of freedom that it is known with."""
