@@ -1,8 +1,9 @@
 """What this project's training loop costs over the plainest one by hand: `python benchmarks/loop_overhead.py`.
 
 The same model, data, seed and arithmetic: each comparison first asserts that loss and weights are equal to the bit.
-Every round runs the plain loop twice and the project's twice, in random order, so that the plain loop against itself
-(the A/A control) shows how much of a difference is noise. Rounds are spread over fresh processes.
+Every round trains by the plain loop twice and by the project's twice, a few hundredths of a second at a time in turn
+and in random order, so that other work on the machine hits all four alike. The plain loop against itself (the A/A
+control) shows how much of a difference is noise. Rounds are spread over fresh processes.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -25,17 +27,21 @@ ROOT = Path(__file__).resolve().parents[1]
 class Case:
     batch_size: int
     epochs: int
-    """So few that a loop takes a fraction of a second: other work on the machine then hits all of a round alike."""
+    block_steps: int
+    """Steps that a loop takes at a time, before another has its turn."""
     most: float | None
     """Largest median ratio of wall times that passes; None: it must lie in the control's spread."""
 
 
-CASES = (Case(batch_size=32, epochs=1, most=1.05), Case(batch_size=512, epochs=2, most=None))
+CASES = (
+    Case(batch_size=32, epochs=1, block_steps=16, most=1.05),
+    Case(batch_size=512, epochs=2, block_steps=2, most=None),
+)
 CLOCKS = ("wall_seconds", "cpu_seconds")
 
 
 def work(case: Case, rounds: int, order_seed: int) -> list[dict[str, Any]]:
-    """In a process of its own: the loops' times, one entry a round."""
+    """In a process of its own: the seconds of every loop's blocks, one entry a round."""
     import torch
     from loops import LOOPS, images_in_memory
 
@@ -45,19 +51,40 @@ def work(case: Case, rounds: int, order_seed: int) -> list[dict[str, Any]]:
     keep_freed_memory()  # as in every trial on a CPU: else the heap's state decides which loop pays for page faults
     images, labels = images_in_memory()
     shuffle = random.Random(order_seed)  # noqa: S311 - an order, no secret
-    for loop in LOOPS.values():
-        loop(images, labels, batch_size=case.batch_size, epochs=1)
+
+    def train() -> dict[str, Any]:
+        loops = {
+            name: loop(images, labels, batch_size=case.batch_size, epochs=case.epochs, block_steps=case.block_steps)
+            for name, loop in LOOPS.items()
+        }
+        return in_turn(loops, shuffle)
+
+    train()
     measured = []
     for _ in range(rounds):
-        names = list(LOOPS)
-        shuffle.shuffle(names)
-        found = {}
-        for name in names:
-            gc.collect()
-            found[name] = LOOPS[name](images, labels, batch_size=case.batch_size, epochs=case.epochs)
-        assert len({(loop.train_loss, loop.weights) for loop in found.values()}) == 1, found
-        measured.append({name: asdict(loop) for name, loop in found.items()})
+        gc.collect()
+        measured.append(train())
     return measured
+
+
+def in_turn(loops: dict[str, Any], shuffle: random.Random) -> dict[str, Any]:
+    """Trains by all loops, a block each in turn. What they found must be equal to the bit."""
+    seconds: dict[str, dict[str, list[float]]] = {name: {clock: [] for clock in CLOCKS} for name in loops}
+    found: dict[str, Any] = {}
+    while len(found) < len(loops):
+        names = list(loops)
+        shuffle.shuffle(names)
+        for name in names:
+            wall, cpu = time.perf_counter(), time.process_time()
+            try:
+                next(loops[name])
+            except StopIteration as end:
+                found[name] = end.value
+                continue
+            seconds[name]["wall_seconds"].append(time.perf_counter() - wall)
+            seconds[name]["cpu_seconds"].append(time.process_time() - cpu)
+    assert len(set(found.values())) == 1, found
+    return {"seconds": seconds, **asdict(found["plain"])}
 
 
 def measure(case: Case, *, processes: int, rounds: int) -> list[list[dict[str, Any]]]:
@@ -77,27 +104,32 @@ def measure(case: Case, *, processes: int, rounds: int) -> list[list[dict[str, A
 
 
 def ratios(rounds: list[dict[str, Any]], clock: str) -> dict[str, list[float]]:
-    """Each of a round's runs over its partner: project over plain, and plain over plain."""
+    """Each block over its partner, the first of each round left out: project over plain, and plain over plain."""
     found: dict[str, list[float]] = {"project": [], "control": []}
     for entry in rounds:
-        seconds = {name: loop[clock] for name, loop in entry.items()}
-        found["project"].append(seconds["project"] / seconds["plain"])
-        found["project"].append(seconds["project again"] / seconds["plain again"])
-        found["control"].append(seconds["plain again"] / seconds["plain"])
+        blocks = {name: by_clock[clock][1:] for name, by_clock in entry["seconds"].items()}
+        for after, before in (("project", "plain"), ("project again", "plain again")):
+            found["project"] += [a / b for a, b in zip(blocks[after], blocks[before], strict=True)]
+        found["control"] += [a / b for a, b in zip(blocks["plain again"], blocks["plain"], strict=True)]
     return found
 
 
 def summary(case: Case, measured: list[list[dict[str, Any]]]) -> dict[str, Any]:
     rounds = [entry for process in measured for entry in process]
-    found: dict[str, Any] = {"batch_size": case.batch_size, "epochs": case.epochs, "rounds": len(rounds)}
-    found["steps"] = rounds[0]["plain"]["steps"]
-    found["train_loss"] = rounds[0]["plain"]["train_loss"]
+    found: dict[str, Any] = {
+        "batch_size": case.batch_size,
+        "epochs": case.epochs,
+        "block_steps": case.block_steps,
+        "rounds": len(rounds),
+    }
+    found["steps"] = rounds[0]["steps"]
+    found["train_loss"] = rounds[0]["train_loss"]
     for clock in CLOCKS:
         by_kind = ratios(rounds, clock)
         found[clock] = {kind: spread(values) for kind, values in by_kind.items()}
         found[clock]["process_medians"] = sorted(spread(ratios(p, clock)["project"])["median"] for p in measured)
         for name in ("plain", "project"):
-            steps = [1e6 * entry[name][clock] / found["steps"] for entry in rounds]
+            steps = [1e6 * block / case.block_steps for entry in rounds for block in entry["seconds"][name][clock][1:]]
             found[clock][f"{name}_step_microseconds"] = spread(steps)
     wall = found["wall_seconds"]
     highest = case.most if case.most is not None else wall["control"]["high"]
@@ -111,8 +143,8 @@ def lines(facts: dict[str, Any], cases: list[dict[str, Any]], processes: int) ->
         "# The training loop against the plainest one by hand",
         "",
         "Time of this project's loop over that of a loop with nothing in it but batches, loss, backward and optimizer",
-        "(`benchmarks/loops.py` holds both). Ratios are medians over the pairs of all rounds, with the 5th and 95th",
-        "percentile; the control is the plain loop over itself.",
+        "(`benchmarks/loops.py` holds both). The loops take turns, a few hundredths of a second each; ratios are",
+        "medians over all pairs of turns, with the 5th and 95th percentile; the control is the plain loop over itself.",
         "",
         "| batch | clock | project / plain | control: plain / plain | plain, µs a step | project, µs a step |",
         "|---|---|---|---|---|---|",
@@ -130,7 +162,8 @@ def lines(facts: dict[str, Any], cases: list[dict[str, Any]], processes: int) ->
         medians = ", ".join(f"{value:.3f}" for value in case["wall_seconds"]["process_medians"])
         text.append(
             f"* Batch {case['batch_size']}: target {case['target']}, {'met' if case['met'] else 'NOT MET'}; medians by "
-            f"process {medians}; {case['rounds']} rounds in {processes} processes, {case['steps']} steps a loop."
+            f"process {medians}; {case['rounds']} rounds in {processes} processes, {case['steps']} steps a loop, "
+            f"{case['block_steps']} a turn."
         )
     return [
         *text,

@@ -3,7 +3,7 @@
 import hashlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 import torch
@@ -26,16 +26,33 @@ WEIGHT_DECAY = 1e-2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Loop:
-    """What a finished training took and found."""
+class Trained:
+    """What a finished training found."""
 
     steps: int
-    wall_seconds: float
-    cpu_seconds: float
     train_loss: float
     """Mean of the last epoch's steps."""
     weights: str
     """Hash of all weights."""
+
+
+Loop = Generator[None, None, Trained]
+"""A training that stops after every block of steps, so that others can have their turn."""
+
+
+class TurnClock:
+    """Stands still while others have their turn: else every window would be long enough after two steps."""
+
+    def __init__(self) -> None:
+        self._others_seconds = 0.0
+
+    def read(self) -> float:
+        return time.perf_counter() - self._others_seconds
+
+    def of_others(self) -> Generator[None, None, None]:
+        left = time.perf_counter()
+        yield
+        self._others_seconds += time.perf_counter() - left
 
 
 def images_in_memory() -> tuple[Tensor, Tensor]:
@@ -51,14 +68,13 @@ def small_mlp() -> nn.Module:
     return nn.Sequential(nn.Flatten(), nn.Linear(28 * 28, 128), nn.ReLU(), nn.Linear(128, CLASSES))
 
 
-def plain_loop(images: Tensor, labels: Tensor, *, batch_size: int, epochs: int) -> Loop:
+def plain_loop(images: Tensor, labels: Tensor, *, batch_size: int, epochs: int, block_steps: int) -> Loop:
     """As somebody would write it: no windows, no divergence check, no checkpoint, no loader, one precision."""
     model = small_mlp()
     optimizer = torch.optim.AdamW(model.parameters(), lr=LR, weight_decay=WEIGHT_DECAY, fused=True)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=epochs)
     steps = len(labels) // batch_size
     losses: list[float] = []
-    wall, cpu = time.perf_counter(), time.process_time()
     for epoch in range(epochs):
         order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(derived_seed(SEED, "order", epoch)))
         losses = []
@@ -69,18 +85,14 @@ def plain_loop(images: Tensor, labels: Tensor, *, batch_size: int, epochs: int) 
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             losses.append(loss.item())
+            if step + 1 < steps and (step + 1) % block_steps == 0:
+                yield
         schedule.step()
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    return Loop(
-        steps=steps * epochs,
-        wall_seconds=wall,
-        cpu_seconds=cpu,
-        train_loss=math.fsum(losses) / len(losses),
-        weights=weights_hash(model),
-    )
+        yield
+    return Trained(steps=steps * epochs, train_loss=math.fsum(losses) / len(losses), weights=weights_hash(model))
 
 
-def project_loop(images: Tensor, labels: Tensor, *, batch_size: int, epochs: int) -> Loop:
+def project_loop(images: Tensor, labels: Tensor, *, batch_size: int, epochs: int, block_steps: int) -> Loop:
     """The loop of a trial, with its windows, its check for divergence and its reports, once an epoch."""
     config = TrainingConfig(
         precision=Precision.FP32, batch_size=batch_size, compile=CompileMode.OFF, lr=LR, num_workers=0
@@ -88,28 +100,26 @@ def project_loop(images: Tensor, labels: Tensor, *, batch_size: int, epochs: int
     placement = BatchPlacement(torch.device("cpu"), channels_last=False)
     batches = TrainingBatches(TensorImages(images, labels), config=config, seed=SEED, pin_memory=placement.pin_memory)
     protocol = MeasurementProtocol(epochs=epochs)
-    clock = DeviceClock.of(placement.device)
+    turns = TurnClock()
+    clock = DeviceClock(synchronize=lambda: None, clock=turns.read)
     timer = WindowTimer(protocol, clock)
     model = small_mlp()
     training = Training(model, config, batches, placement=placement, clock=clock, intervals=epochs, num_classes=CLASSES)
     train_loss = math.nan
-    wall, cpu = time.perf_counter(), time.process_time()
     timer.resume(uncounted_steps=protocol.warmup_steps)
     for epoch in range(1, epochs + 1):
-        training.train_to(epoch * batches.steps_per_epoch, timer)
+        epoch_end = epoch * batches.steps_per_epoch
+        while training.step + block_steps < epoch_end:
+            training.train_to(training.step + block_steps, timer)
+            yield from turns.of_others()
+        training.train_to(epoch_end, timer)
         timer.pause()
         training.check_losses()
         train_loss = training.end_interval()
         timer.resume()
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        yield from turns.of_others()
     batches.close()
-    return Loop(
-        steps=training.step,
-        wall_seconds=wall,
-        cpu_seconds=cpu,
-        train_loss=train_loss,
-        weights=weights_hash(model),
-    )
+    return Trained(steps=training.step, train_loss=train_loss, weights=weights_hash(model))
 
 
 LOOPS: dict[str, Callable[..., Loop]] = {
