@@ -1,6 +1,5 @@
 """Findings on fp16 and bf16 that are no faster than fp32, gathered by what causes it."""
 
-import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -48,7 +47,7 @@ def _by_cause(
             pairs=pairs,
             knob_value=str(typical.after_value),
             device=typical.after.key.device or "device",
-            speedup=statistics.median(pair.speedup.value for pair, _ in alike),
+            speedup=typical.speedup.value,
             worst_speedup=alike[0][0].speedup.value,
             speedup_low=typical.speedup.low,
             speedup_high=typical.speedup.high,

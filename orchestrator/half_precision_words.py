@@ -11,8 +11,8 @@ _HEADLINES: Mapping[FindingKind, str] = {
         "{worst_speedup} at worst."
     ),
     FindingKind.HALF_PRECISION_NO_GAIN: (
-        "{knob_value} was not clearly faster than fp32 in {count} of {pairs} matched pairs: {speedup} the speed, "
-        "[{speedup_low}–{speedup_high}] in a typical one."
+        "{knob_value} was not clearly faster than fp32 in {count} of {pairs} matched pairs: {speedup} the speed "
+        "[{speedup_low}–{speedup_high}] in the middle one."
     ),
 }
 

@@ -128,7 +128,7 @@ def test_half_precision_that_is_slower_is_a_finding(precision: str) -> None:
 def test_half_precision_that_is_no_faster_is_a_finding() -> None:
     finding = only(FindingKind.HALF_PRECISION_NO_GAIN, completed(**QUIET), completed(spec(config("bf16")), **QUIET))
     assert sentence(finding).startswith(
-        "bf16 was not clearly faster than fp32 in 1 of 1 matched pairs: 1.00× the speed, [0.94–1.07] in a typical one."
+        "bf16 was not clearly faster than fp32 in 1 of 1 matched pairs: 1.00× the speed [0.94–1.07] in the middle one."
     )
 
 

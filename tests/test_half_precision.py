@@ -59,7 +59,7 @@ def test_a_loop_that_waits_for_data_hides_what_compute_gained() -> None:
     outcomes = [trial("fp32", 207.0, compute=1500.0), trial("bf16", 205.0, compute=2850.0, host_fraction=0.2)]
     words = finding_words(only(*outcomes))
     assert words.sentence == (
-        "bf16 was not clearly faster than fp32 in 1 of 1 matched pairs: 0.99× the speed, [0.93–1.06] in a typical one. "
+        "bf16 was not clearly faster than fp32 in 1 of 1 matched pairs: 0.99× the speed [0.93–1.06] in the middle one. "
         "Training waits for data: 205 images/s, where compute alone gives 2,850, 1.90× that of fp32."
     )
     assert words.advice == "Raise num_workers, or make the loading cheaper, before comparing precisions."
@@ -143,3 +143,14 @@ def test_pairs_of_one_cause_are_one_finding_and_those_of_another_one_of_their_ow
         ("launch_bound", 1),
         ("launch_bound batch_too_small", 1),
     ]
+
+
+def test_the_speed_shown_is_that_of_the_pair_whose_interval_is_shown() -> None:
+    rates = {64: 1000.0, 65: 500.0}
+    outcomes = [trial("fp32", rate, batch_size=size) for size, rate in rates.items()]
+    outcomes += [trial("bf16", rate * 0.99 if size == 64 else rate, batch_size=size) for size, rate in rates.items()]
+    for one in build_report(outcomes).findings:
+        if one.kind in KINDS:
+            low, value, high = (float(one.evidence[name]) for name in ("speedup_low", "speedup", "speedup_high"))
+            assert low < value < high
+            assert value**2 == pytest.approx(low * high)

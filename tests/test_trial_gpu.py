@@ -46,7 +46,29 @@ def test_a_compiled_trial_runs_compiled(mode: CompileMode) -> None:
     assert outcome.status is TrialStatus.COMPLETED, outcome.status_reason
     assert outcome.compilation is not None
     assert (outcome.compilation.graph_breaks, outcome.compilation.recompilations) == (0, 0)
+    assert outcome.compilation.recompilations_while_timed == 0  # CUDA graphs are recorded in the warm-up
     assert not any("compile" in note for note in outcome.notes)
+
+
+@pytest.mark.slow
+def test_a_forced_cold_figure_is_cold_for_triton_too() -> None:
+    spec = toy_spec(compile=CompileMode.DEFAULT)
+    environments = [GPU, GPU, replace(GPU, cold_compile=True), GPU]
+    accounts = [run_trial(spec, environment=environment).compilation for environment in environments]
+    assert [account.cache for account in accounts[1:] if account] == ["warm", "cold", "warm"]
+
+
+@pytest.mark.parametrize("precision", [Precision.FP16, Precision.BF16, Precision.TF32])
+def test_tensor_cores_are_named_by_the_cards_capability(precision: Precision) -> None:
+    outcome = run_trial(toy_spec(precision=precision), environment=GPU)
+    if outcome.status is TrialStatus.UNSUPPORTED:
+        return
+    assert outcome.precision is not None
+    if torch.cuda.get_device_capability() >= (8, 0):
+        assert outcome.precision.tensor_cores is True
+    assert outcome.precision.emulated is False
+    scaled = precision is Precision.FP16
+    assert len(outcome.precision.loss_scale_by_epoch) == (2 if scaled else 0)
 
 
 @pytest.mark.parametrize("model", ["mlp", "out_of_memory_above", "raising", "nan_from_step"])
