@@ -33,12 +33,12 @@ class KnobEffect:
     data_bound: int
     """Pairs of which both trials wait for data."""
     accuracy_change: float | None
-    """Mean over the pairs, each of one seed; of batch_size, over the pairs whose fair comparison was run: the trial
-    with the scaled lr against the first of the pair.
+    """Mean over the configurations, paired by seed; of batch_size, over the pairs whose fair comparison was run: the
+    trial with the scaled lr against the first of the pair.
     """
     accuracy_noise: float | None
-    """Half of the 95 % interval that chance alone gives it; of one pair and seed, by the sampling of the validation
-    images.
+    """Half of the 95 % interval that chance alone gives it: the sampling of the validation images, and what seeds do
+    where several were run.
     """
     verdict: Verdict
 
@@ -92,19 +92,30 @@ def _effect(matching: Matching, pairs: Sequence[MatchedPair]) -> KnobEffect:
 
 
 def _accuracy_change(matching: Matching, pairs: Sequence[MatchedPair]) -> tuple[float | None, float | None]:
-    accuracies = [
-        (pair.before.accuracy, fair.accuracy)
-        for pair in pairs
-        if (fair := _fairly_compared(pair)) is not None
-        and pair.before.accuracy is not None
-        and fair.accuracy is not None
-    ]
-    if not accuracies:
+    """Over the configurations that were paired, each over its seeds. What an effect differs by from one to the other is
+    no chance, and all are evaluated on the same images, so that the noise of the mean is that of one: the mean of all.
+    """
+    by_configuration: defaultdict[object, list[tuple[Result, Result]]] = defaultdict(list)
+    for pair in pairs:
+        fair = _fairly_compared(pair)
+        if fair is not None and pair.before.accuracy is not None and fair.accuracy is not None:
+            by_configuration[pair.before.knobs].append((pair.before, fair))
+    found = [_change_over_seeds(matching, seeds) for seeds in by_configuration.values()]
+    if not found:
         return None, None
-    before, after = (statistics.fmean(side) for side in zip(*accuracies, strict=True))
-    key, images = pairs[0].before.key, pairs[0].before.independent_images
-    differences = [own - twin for twin, own in accuracies]
-    noise = difference_noise(before, after, images, seed_sd=matching.seed_sd[key], differences=differences)
+    noises = [noise for _, noise in found if noise is not None]
+    mean_noise = statistics.fmean(noises) if len(noises) == len(found) else None
+    return statistics.fmean(change for change, _ in found), mean_noise
+
+
+def _change_over_seeds(matching: Matching, seeds: Sequence[tuple[Result, Result]]) -> tuple[float, float | None]:
+    """The mean change of one configuration, and its noise."""
+    before = statistics.fmean(twin.accuracy or 0.0 for twin, _ in seeds)
+    after = statistics.fmean(own.accuracy or 0.0 for _, own in seeds)
+    first = seeds[0][0]
+    differences = [(own.accuracy or 0.0) - (twin.accuracy or 0.0) for twin, own in seeds]
+    seed_sd = matching.seed_sd[first.key]
+    noise = difference_noise(before, after, first.independent_images, seed_sd=seed_sd, differences=differences)
     return after - before, noise
 
 

@@ -3,6 +3,7 @@
 import itertools
 import math
 import random
+import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -47,6 +48,22 @@ def test_an_effect_is_the_geometric_mean_of_its_pairs_with_their_range() -> None
 def test_one_pair_has_its_own_interval() -> None:
     effect = the_effect("compile", *compile_pair(1.2))
     assert effect.speedup == effect.pairs[0].speedup
+
+
+def test_a_change_that_differs_between_configurations_is_no_noise() -> None:
+    """A higher lr gains 4 points at one batch size and 8 at the other: clearly more than either's sampling error."""
+    by_batch_size = {64: (0.90, 0.94), 256: (0.80, 0.88)}
+    outcomes = [
+        completed(spec(config(batch_size=batch_size, lr=lr)), accuracy=accuracy, images=10_000)
+        for batch_size, accuracies in by_batch_size.items()
+        for lr, accuracy in zip((1e-3, 2e-3), accuracies, strict=True)
+    ]
+    effect = the_effect("lr", *outcomes)
+    assert effect.accuracy_change == pytest.approx(0.06)
+    assert effect.accuracy_noise == pytest.approx(
+        statistics.fmean(pair.accuracy_noise or math.nan for pair in effect.pairs)
+    )
+    assert "more than the ±" in effect_line(effect)
 
 
 def test_accuracy_is_paired_by_seed() -> None:

@@ -74,7 +74,7 @@ def test_a_name_that_is_not_there_is_refused_with_the_nearest(
 
 def test_quick_holds_both_values_of_every_main_knob() -> None:
     configs = quick()
-    assert len(configs) == 12
+    assert len(configs) == 10
     assert {config.precision for config in configs} == {Precision.FP32, Precision.BF16}
     assert {config.batch_size for config in configs} == {64, 256}
     assert {config.compile for config in configs} == {CompileMode.OFF, CompileMode.DEFAULT}
@@ -83,7 +83,7 @@ def test_quick_holds_both_values_of_every_main_knob() -> None:
 
 
 def test_quick_compiles_so_few_that_it_ends_in_about_a_minute() -> None:
-    assert sum(config.compile is CompileMode.DEFAULT for config in quick()) == 2
+    assert sum(config.compile is CompileMode.DEFAULT for config in quick()) == 1
     assert load_space("quick").protocol.epochs == 8
 
 
@@ -91,7 +91,6 @@ def test_every_configuration_of_quick_has_its_twins() -> None:
     configs = quick()
     for config in configs:
         twins = [differing(config, other) for other in configs]
-        assert {"batch_size"} in twins
         assert any(twin in ({"precision"}, {"compile"}, {"lr"}, {"num_workers"}) for twin in twins)
 
 
@@ -108,10 +107,10 @@ def test_quick_still_has_trials_when_a_knob_is_set() -> None:
         for override in ("knobs.lr=[0.001,0.01]", "knobs.lr=0.01", "knobs.precision=fp32", "knobs.compile=off")
     }
     assert counts == {
-        "knobs.lr=[0.001,0.01]": 10,
-        "knobs.lr=0.01": 8,
-        "knobs.precision=fp32": 10,
-        "knobs.compile=off": 10,
+        "knobs.lr=[0.001,0.01]": 8,
+        "knobs.lr=0.01": 6,
+        "knobs.precision=fp32": 9,
+        "knobs.compile=off": 9,
     }
 
 
