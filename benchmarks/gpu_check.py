@@ -113,7 +113,9 @@ def gpu_tests(folder: Path, watch: Stopwatch) -> Iterator[Check]:
     if not files:
         yield Check(name="GPU tests", fault="no test file holds one")
         return
-    finished = run(["-m", "pytest", "-m", "gpu", "-q", "-p", "no:cacheprovider", *files], min(100, watch.left))
+    finished = run(
+        ["-m", "pytest", "-o", "addopts=", "-m", "gpu", "-q", "-p", "no:cacheprovider", *files], min(100, watch.left)
+    )
     (folder / "pytest.log").write_text(finished.output)
     yield Check(name="GPU tests", fault=fault_of(finished), detail=finished.last_line)
 

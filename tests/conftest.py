@@ -17,3 +17,10 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no {folder}")
     return folder
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that start a Ray come one after another, in one of the processes: each reserves all the machine has."""
+    for item in items:
+        if item.get_closest_marker("ray") is not None:
+            item.add_marker(pytest.mark.xdist_group("ray"))
