@@ -74,7 +74,9 @@ def method_sentences(report: RunReport, ranking: Ranking) -> list[str]:
     """How the numbers of a ranking came about, and what decides its order."""
     between = ranking.between
     source = (
-        f"{plural(between.repeats, 'repeat')} of this run and the default of 2 %" if between.repeats else "the default"
+        f"the default of 2 % and {plural(between.repeats, 'repeat')}, trials that differ in lr or seed alone"
+        if between.repeats
+        else "the default"
     )
     sentences = [
         "images/s is the median of the timed windows of training, end to end; its 95 % interval includes the "

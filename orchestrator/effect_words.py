@@ -13,7 +13,8 @@ EFFECT_METHOD = (
 )
 ACCURACY_METHOD = (
     "Accuracy is compared within pairs of one seed; ± is half of the 95 % interval that chance gives such a change: "
-    "the sampling of the validation images, and what seeds do where several were run."
+    "the sampling of the validation images, and what seeds do where several were run. Batch sizes are compared in "
+    "accuracy only where the lr was scaled along."
 )
 COMPILED_NOISE = (
     "Compiled code draws other random numbers than eager code from the same seed (another dropout mask), so what "
@@ -26,7 +27,10 @@ def effect_line(effect: KnobEffect) -> str:
     words = f"{effect.knob} {change_words(effect)}: {ratio(effect.speedup.value)} "
     words += f"[{interval(effect.speedup.low, effect.speedup.high)}] over {plural(len(effect.pairs), 'pair')}"
     words += f", {verdict_words(effect)}"
-    return words if effect.accuracy_change is None else f"{words}; accuracy {_accuracy(effect)}"
+    if effect.accuracy_change is None:
+        return words
+    scaled = " with the lr scaled along" if effect.knob == "batch_size" else ""
+    return f"{words}; accuracy{scaled} {_accuracy(effect)}"
 
 
 def change_words(effect: KnobEffect) -> str:

@@ -1,5 +1,6 @@
 """Results found by what they share: the repeats of a configuration, and the twin that differs in given knobs alone."""
 
+import itertools
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -7,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from orchestrator.accuracy_statistics import pooled_seed_sd
 from orchestrator.baseline_choice import Baseline
 from orchestrator.results import ComparisonKey, Result, TaskKey
-from orchestrator.statistics import BetweenProcess, RateEstimate, between_processes, estimate_rate
+from orchestrator.statistics import BetweenProcess, ProcessRate, RateEstimate, between_processes, estimate_rate
 from trainables.specs import KNOBS
 
 LR = KNOBS.index("lr")
@@ -86,7 +87,11 @@ class Matching:
         for (key, _), group in self.configurations.items():
             repeats[key].append([result for result in group if result.unranked_reason is None])
         for key, groups in repeats.items():
-            self.between[key] = between_processes([[run.rate for run in group if run.rate] for group in groups])
+            alike: defaultdict[object, list[ProcessRate]] = defaultdict(list)
+            for run in itertools.chain.from_iterable(groups):
+                if run.rate is not None:
+                    alike[run.knobs[:LR] + run.knobs[LR + 1 :]].append(run.rate)  # an lr does not change the speed
+            self.between[key] = between_processes(alike.values())
             living = [[run for run in group if not run.learned_nothing] for group in groups if len(group) > 1]
             accuracies = [[run.accuracy for run in group if run.accuracy is not None] for group in living]
             self.seed_sd[key] = pooled_seed_sd(accuracies)

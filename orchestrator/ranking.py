@@ -213,19 +213,22 @@ def _blocks(entries: Sequence[Standing], rank_by: RankBy) -> list[list[Standing]
 
 
 def _with_ranks(block: Sequence[Standing], first: int) -> list[Standing]:
-    """The fastest leads; those tied with it share its rank; of the others, the fastest leads the next group."""
+    """The fastest leads; those tied with it share its rank, emulated precisions last; of the others, the fastest leads
+    the next group.
+    """
     placed: list[Standing] = []
     waiting = list(block)
     while waiting:
         leader, here = waiting[0], first + len(placed)
-        behind = []
-        for entry in waiting:
-            if entry is leader or _is_tied(leader, entry):
-                placed.append(replace(entry, rank=here))
-            else:
-                behind.append(entry)
-        waiting = behind
+        tied = [entry for entry in waiting if entry is leader or _is_tied(leader, entry)]
+        waiting = [entry for entry in waiting if entry not in tied]
+        placed += [replace(entry, rank=here) for entry in sorted(tied, key=_is_emulated)]
     return placed
+
+
+def _is_emulated(entry: Standing) -> bool:
+    """A precision that the device has no instructions for is not recommended for a speed that is a tie."""
+    return any(result.outcome.precision and result.outcome.precision.emulated for result in entry.results)
 
 
 def _is_tied(leader: Standing, other: Standing) -> bool:

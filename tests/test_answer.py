@@ -129,7 +129,10 @@ def test_what_all_trials_of_a_ranking_share_is_named() -> None:
 def test_the_method_names_the_rule_that_decided(rank_by: RankBy) -> None:
     report = build_report([completed(), completed(spec(replicate=1))], rank_by=rank_by)
     measured, ruled = method_sentences(report, report.rankings[0])
-    assert "by which processes differ (1 repeat of this run and the default of 2 %)" in measured
+    assert (
+        "by which processes differ (the default of 2 % and 1 repeat, trials that differ in lr or seed alone)"
+        in measured
+    )
     assert ("within 0.5 pt of the best" in ruled) == (rank_by is RankBy.FASTEST_ACCURATE)
 
 

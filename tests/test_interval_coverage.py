@@ -90,7 +90,7 @@ def test_of_400_pairs_measured_twice_at_most_20_get_a_verdict(process_sd: float)
     draw = random.Random(5)
     outcomes = [
         completed(
-            spec(config(lr=1e-3 * 1.2**pair, num_workers=workers)),
+            spec(config(batch_size=pair + 1, num_workers=workers)),
             throughput=measured(windows_of(draw, 0.03, level=7 + draw.gauss(0.0, process_sd))),
         )
         for pair in range(400)

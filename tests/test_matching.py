@@ -40,3 +40,13 @@ def test_the_rate_of_a_configuration_is_that_of_the_runs_that_have_one() -> None
     assert rate is not None
     assert rate.images_per_second == pytest.approx(1000.0)
     assert matching(completed(rate=None)).rate_of_all(matching(completed(rate=None)).results) is None
+
+
+def test_trials_that_differ_in_lr_alone_tell_how_much_processes_differ() -> None:
+    """Their speeds differ by 30 %, which an lr does not do: it is the machine."""
+    by_lr = {1e-3: 1000.0, 2e-3: 1300.0, 4e-3: 900.0}
+    outcomes = [completed(spec(config(lr=lr)), rate=rate) for lr, rate in by_lr.items()]
+    (noisy,) = matching(*outcomes).between.values()
+    (calm,) = matching(outcomes[0]).between.values()
+    assert (noisy.repeats, calm.repeats) == (2, 0)
+    assert noisy.sd > 0.08 > calm.sd

@@ -32,10 +32,10 @@ def places(ranking: Ranking) -> list[tuple[int, float]]:
 
 
 def trials(*speeds_and_accuracies: tuple[float, float | None]) -> list[TrialOutcome]:
-    """The nth has the nth of `LRS`."""
+    """The nth has the nth of `LRS`, and a batch size of its own: trials that differ in lr alone are equally fast."""
     return [
-        completed(spec(config(lr=lr)), rate=rate, accuracy=accuracy)
-        for lr, (rate, accuracy) in zip(LRS, speeds_and_accuracies, strict=False)
+        completed(spec(config(batch_size=64 + n, lr=LRS[n])), rate=rate, accuracy=accuracy)
+        for n, (rate, accuracy) in enumerate(speeds_and_accuracies)
     ]
 
 
@@ -61,9 +61,26 @@ def test_a_tie_is_with_the_fastest_of_the_rank_and_leaves_the_next_places_empty(
 def test_an_uncertain_rate_ties_with_the_leader_past_a_certain_one() -> None:
     outcomes = trials((1000, 0.98), (930, 0.98))
     shaky = dataclasses.replace(windows(900.0), window_seconds=(128 / 750, 128 / 1050) * 15)
-    outcomes.append(completed(spec(config(lr=3e-4)), accuracy=0.98, throughput=shaky))
+    outcomes.append(completed(spec(config(batch_size=66, lr=3e-4)), accuracy=0.98, throughput=shaky))
     (ranking,), _ = ranked(*outcomes)
     assert places(ranking) == [(1, 1e-4), (1, 3e-4), (3, 2e-4)]
+
+
+def test_a_tie_is_not_won_by_a_precision_that_is_emulated() -> None:
+    """The emulated one has the higher median, by less than the interval of the ratio."""
+    emulated = PrecisionMeasurement(executed_precision="bf16", emulated=True)
+    (ranking,), _ = ranked(
+        completed(spec(config("bf16")), rate=1010.0, precision=emulated), completed(spec(config("fp32")), rate=1000.0)
+    )
+    assert [(standing.rank, standing.config.precision) for standing in ranking.standings] == [(1, "fp32"), (1, "bf16")]
+
+
+def test_a_rate_that_its_windows_hardly_tell_ties_with_nothing() -> None:
+    wild = dataclasses.replace(windows(900.0, count=6), window_seconds=(0.01, 1.0, 0.02, 2.0, 0.01, 1.0))
+    (ranking,), (left_out,) = ranked(*trials((1000, 0.98)), completed(spec(config(num_workers=4)), throughput=wild))
+    assert [rank for rank, _ in places(ranking)] == [1]
+    assert "its timing was too unstable for a speed" in left_out.reason
+    assert "run it again on a quiet machine" in left_out.reason
 
 
 def test_beyond_the_tolerance_only_equal_accuracies_of_like_speed_are_tied() -> None:

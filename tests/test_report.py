@@ -45,7 +45,7 @@ def report(*arguments: str) -> Result:
 def test_a_stored_run_is_reported_with_what_was_not_run(tmp_path: Path) -> None:
     done = report(stored(tmp_path, "a", map(outcome_of, SPECS[:3])))
     assert done.exit_code == 0, done.output
-    assert "bf16, batch 64, not compiled, lr 0.001, no workers: 2.00x the fp32 baseline [1.87-2.13]" in done.output
+    assert "bf16, batch 64, not compiled, lr 0.001, no workers: 2.00x the fp32 baseline [1.88-2.12]" in done.output
     assert f"1 planned trial not run: {SPECS[3].label}" in done.output
     assert "report.html" not in done.output
 

@@ -112,13 +112,18 @@ def test_a_training_too_short_to_be_timed_says_so() -> None:
     assert any(note.startswith("too short to be timed") for note in outcome.notes)
 
 
-def test_a_model_that_fails_while_it_is_measured_keeps_its_training() -> None:
-    spec = toy_spec("raising_from_step", model_args={"step": 8}, protocol={"epochs": 1, "windows": 30} | SHORT_WINDOWS)
+@pytest.mark.parametrize(("exits", "error"), [(False, "KeyError"), (True, "SystemExit")])
+def test_a_model_that_fails_while_it_is_measured_keeps_its_training(exits: bool, error: str) -> None:
+    spec = toy_spec(
+        "raising_from_step",
+        model_args={"step": 8, "exits": exits},
+        protocol={"epochs": 1, "windows": 30} | SHORT_WINDOWS,
+    )
     outcome = run_toy(spec)
     assert outcome.status is TrialStatus.COMPLETED
     assert outcome.throughput is not None
     assert outcome.throughput.measured_on == "training"
-    assert any(note.startswith("measuring on a copy ended early: KeyError") for note in outcome.notes)
+    assert any(note.startswith(f"measuring on a copy ended early: {error}") for note in outcome.notes)
 
 
 def test_a_continued_trial_keeps_its_windows_and_drops_the_broken_one(tmp_path: Path) -> None:

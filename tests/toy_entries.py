@@ -319,15 +319,19 @@ def unsavable() -> nn.Module:
 
 
 class RaisingFromStep(NanFromStep):
+    error: type[BaseException] = KeyError
+
     def forward(self, images: Tensor) -> Tensor:
         logits = super().forward(images)
         if self.forwards >= self.step:
-            raise KeyError("no such layer")
+            raise self.error("no such layer")
         return logits
 
 
-def raising_from_step(step: int) -> nn.Module:
-    return RaisingFromStep(step, 1.0)
+def raising_from_step(step: int, exits: bool = False) -> nn.Module:
+    model = RaisingFromStep(step, 1.0)
+    model.error = SystemExit if exits else KeyError
+    return model
 
 
 class Uncompilable(Mlp):

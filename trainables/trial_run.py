@@ -242,7 +242,7 @@ class TrialRun:
         if needs_a_copy(parts.timer, protocol):
             try:
                 copied = measure_on_a_copy(parts, protocol, self._clock, uncounted_steps=self._warmup_steps(parts))
-            except Exception as error:  # noqa: BLE001 - the training itself ended well, only its speed is not known
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - the training itself ended well, only its speed is not known
                 record.add_notes(f"measuring on a copy ended early: {bad_end(error, self._spec).reason}")
             else:
                 record.throughput = more_windows(record.throughput, copied)
