@@ -1,4 +1,4 @@
-"""A batch that is used up makes room for the next one: large batches would need fresh pages of memory each time."""
+"""Batches that are used up make room: however long a training is, it holds two of them at most."""
 
 import weakref
 
@@ -29,7 +29,7 @@ class WatchedImages(TensorImages):
         return images, labels
 
 
-def test_a_batch_is_gone_before_the_next_one_is_made() -> None:
+def test_of_all_batches_before_the_one_in_the_making_only_the_last_is_still_there() -> None:
     source, knobs = WatchedImages(), config(batch_size=4)
     device = torch.device("cpu")
     batches = TrainingBatches(source, config=knobs, seed=0, pin_memory=False)
@@ -44,4 +44,4 @@ def test_a_batch_is_gone_before_the_next_one_is_made() -> None:
         num_classes=2,
     )
     training.train_to(6, WindowTimer(MeasurementProtocol(epochs=2), clock))
-    assert source.alive == [0] * 6
+    assert source.alive == [0, 1, 1, 1, 1, 1]
