@@ -29,6 +29,10 @@ class RankBy(StrEnum):
     ACCURACY = "accuracy"
 
 
+WIDEST_FACTOR = 3.0
+"""From a rate to the end of its 95 % interval: one that is known less exactly would tie with everything."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     """One configuration's place; its seeds and replicates are taken together."""
@@ -232,8 +236,12 @@ def _is_emulated(entry: Standing) -> bool:
 
 
 def _is_tied(leader: Standing, other: Standing) -> bool:
-    """A rate that is not known cannot tell them apart."""
-    return leader.rate is None or other.rate is None or rate_ratio(other.rate, leader.rate).is_tie
+    """A rate that is not known cannot tell them apart; one that is hardly known is no match for the leader's."""
+    if leader.rate is None or other.rate is None:
+        return True
+    if other.rate.high > WIDEST_FACTOR * other.rate.images_per_second:
+        return False
+    return rate_ratio(other.rate, leader.rate).is_tie
 
 
 def _with_pareto_front(standings: Sequence[Standing], *, scored: bool) -> list[Standing]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from orchestrator.accuracy_statistics import sampling_error
 from orchestrator.bottleneck import LoopRates, loop_rates
-from orchestrator.statistics import INTERVAL_Z, ProcessRate, process_rate, student_t
+from orchestrator.statistics import INTERVAL_Z, ProcessRate, process_rate
 from trainables.measurements import LearningCurve
 from trainables.outcomes import TrialOutcome, TrialStatus
 from trainables.specs import MeasurementProtocol, config_to_mapping
@@ -19,12 +19,6 @@ LEARNED_LOSS_FRACTION = 0.98
 
 CHANCE_MARGIN = 0.01
 """How far above chance guessing may score, where the number of validation images is not known."""
-
-WIDEST_FACTOR = 3.0
-"""A rate that its windows tell less exactly than that is none: it would tie with everything, the fastest included."""
-
-MOST_LOG = 50.0
-"""Logarithm of a factor beyond all bounds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,12 +145,6 @@ def _result(trial_id: str, outcome: TrialOutcome) -> Result:
             rate = process_rate(outcome.throughput)
         except ValueError as error:
             wrong_rate = str(error)
-    if rate is not None and (factor := _known_within(rate)) > WIDEST_FACTOR:
-        wrong_rate = (
-            f"its timing was too unstable for a speed: its windows ({rate.windows}) tell {rate.images_per_second:,.0f} "
-            f"images/s only within a factor of {factor:,.1f}; run it again on a quiet machine, or for longer"
-        )
-        rate = None
     return Result(
         outcome=outcome,
         trial_id=trial_id,
@@ -167,12 +155,6 @@ def _result(trial_id: str, outcome: TrialOutcome) -> Result:
         loop=loop_rates(outcome, rate),
         unranked_reason=_unranked_reason(outcome, wrong_rate),
     )
-
-
-def _known_within(rate: ProcessRate) -> float:
-    """The end of the 95 % interval that the windows give, over the rate; infinite where that is beyond all bounds."""
-    reach = student_t(rate.df) * rate.standard_error
-    return math.exp(reach) if reach < MOST_LOG else math.inf
 
 
 def _comparison_key(outcome: TrialOutcome) -> ComparisonKey:

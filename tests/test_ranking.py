@@ -75,12 +75,12 @@ def test_a_tie_is_not_won_by_a_precision_that_is_emulated() -> None:
     assert [(standing.rank, standing.config.precision) for standing in ranking.standings] == [(1, "fp32"), (1, "bf16")]
 
 
-def test_a_rate_that_its_windows_hardly_tell_ties_with_nothing() -> None:
-    wild = dataclasses.replace(windows(900.0, count=6), window_seconds=(0.01, 1.0, 0.02, 2.0, 0.01, 1.0))
-    (ranking,), (left_out,) = ranked(*trials((1000, 0.98)), completed(spec(config(num_workers=4)), throughput=wild))
-    assert [rank for rank, _ in places(ranking)] == [1]
-    assert "its timing was too unstable for a speed" in left_out.reason
-    assert "run it again on a quiet machine" in left_out.reason
+def test_a_rate_that_its_windows_hardly_tell_does_not_tie_with_the_leader() -> None:
+    wild = dataclasses.replace(windows(900.0, count=6), window_seconds=(0.2, 20.0, 0.4, 40.0, 0.2, 20.0))
+    (ranking,), _ = ranked(
+        *trials((1000, 0.98)), completed(spec(config(num_workers=4)), accuracy=0.98, throughput=wild)
+    )
+    assert [(standing.rank, standing.config.num_workers) for standing in ranking.standings] == [(1, 0), (2, 4)]
 
 
 def test_beyond_the_tolerance_only_equal_accuracies_of_like_speed_are_tied() -> None:
