@@ -224,8 +224,11 @@ def _with_ranks(block: Sequence[Standing], first: int) -> list[Standing]:
     waiting = list(block)
     while waiting:
         leader, here = waiting[0], first + len(placed)
-        tied = [entry for entry in waiting if entry is leader or _is_tied(leader, entry)]
-        waiting = [entry for entry in waiting if entry not in tied]
+        tied: list[Standing] = []
+        behind: list[Standing] = []
+        for entry in waiting:
+            (tied if entry is leader or _is_tied(leader, entry) else behind).append(entry)
+        waiting = behind
         placed += [replace(entry, rank=here) for entry in sorted(tied, key=_is_emulated)]
     return placed
 
